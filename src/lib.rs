@@ -1,0 +1,3 @@
+//! Keeps PowerDNS equal to what Kubernetes resources declare.
+
+pub mod dns;
