@@ -1,3 +1,4 @@
 //! Keeps PowerDNS equal to what Kubernetes resources declare.
 
+pub mod api;
 pub mod dns;
