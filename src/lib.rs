@@ -1,4 +1,6 @@
 //! Keeps PowerDNS equal to what Kubernetes resources declare.
 
 pub mod api;
+pub mod config;
 pub mod dns;
+pub mod telemetry;

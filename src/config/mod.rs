@@ -1,0 +1,319 @@
+//! The configuration: file, environment and flags → [`Config`], or every error at once.
+//!
+//! Pure: `main` reads the file and the environment and hands both in. A [`Config`] is checked once,
+//! here; nothing that gets one checks it again. What the files behind `powerdns.apiKeyFile` and
+//! `http.tokenFile` hold is not read here.
+//!
+//! ```text
+//! document  YAML text → nodes with lines        layers  file, environment, flags → text per option
+//! keys      the table of all options            value   text → value
+//! problem   what is wrong, and how it is said
+//! ```
+
+mod document;
+mod keys;
+mod layers;
+mod problem;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use keys::{KEYS, Key};
+pub use problem::{Error, Errors, Origin};
+
+use layers::{API_KEY_VARIABLE, Layers, Setting};
+
+/// What a configuration is made of. A flag outranks the environment, which outranks the file,
+/// which outranks the default. No `Debug`: the environment holds secrets.
+pub struct Sources<'a> {
+    /// The configuration file: its path, for messages, and its text.
+    pub file: Option<(&'a str, &'a str)>,
+    /// The whole environment; what is none of ours is left alone.
+    pub env: &'a BTreeMap<String, String>,
+    /// `path=value` each; of two with one path the later counts.
+    pub flags: &'a [String],
+}
+
+/// The configuration, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Tells this daemon from others on the same server.
+    pub owner_id: String,
+    /// When passes start.
+    pub interval: Interval,
+    /// The `spec.controllerName` of the classes that are ours; at least one.
+    pub controller_names: Vec<String>,
+    /// The namespaces that are read; empty for all.
+    pub namespaces: Vec<String>,
+    /// The DNS server.
+    pub powerdns: PowerDns,
+    /// The cluster.
+    pub kubernetes: Kubernetes,
+    /// The HTTP server of the daemon.
+    pub http: Http,
+    /// The log.
+    pub log: Log,
+}
+
+/// When passes start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interval {
+    /// With this much time between them, 1 s to 24 h.
+    Every(Duration),
+    /// At the times of a cron expression of 6 or 7 fields that begins with the seconds, in UTC.
+    Cron(String),
+}
+
+/// How the DNS server is reached and how much of it may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PowerDns {
+    /// The base URL, `http` or `https`, without trailing slash and without `/api/v1`.
+    pub url: String,
+    /// The server's name in the API's paths; needs no escaping there.
+    pub server_id: String,
+    /// The API key.
+    pub api_key: ApiKey,
+    /// The time one request may take.
+    pub request_timeout: Duration,
+    /// The rate of all requests together.
+    pub requests_per_second: NonZeroU32,
+    /// How many requests may go out at once after a quiet time.
+    pub burst: NonZeroU32,
+    /// How many requests may be under way at once.
+    pub concurrency: usize,
+    /// The most RRsets of one request.
+    pub max_batch_rrsets: usize,
+    /// The most bytes of one request's body.
+    pub max_batch_bytes: usize,
+}
+
+/// The API key of the DNS server, or where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApiKey {
+    /// The key itself.
+    Inline(Secret),
+    /// A file that holds it, read anew when it changes.
+    File(PathBuf),
+    /// Neither was given. [`Config::load`] refuses that, so it hands out no such configuration.
+    Missing,
+}
+
+/// A text that neither `Debug` nor `Display` shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides a text.
+    #[must_use]
+    pub fn new(text: String) -> Secret {
+        Secret(text)
+    }
+
+    /// The text, for the one place that sends or compares it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+/// How much of the API server may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kubernetes {
+    /// The rate of all writes together.
+    pub writes_per_second: NonZeroU32,
+    /// How many writes may go out at once after a quiet time.
+    pub burst: NonZeroU32,
+    /// How many requests may be under way at once.
+    pub concurrency: usize,
+}
+
+/// The HTTP server of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// A file that holds the bearer token of those who may nudge; without one nobody may.
+    pub token_file: Option<PathBuf>,
+}
+
+/// The log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// What is logged.
+    pub level: Level,
+    /// How it looks.
+    pub format: LogFormat,
+}
+
+/// How much is logged; each level includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What needs somebody.
+    Error,
+    /// What somebody should know.
+    Warn,
+    /// What changed.
+    Info,
+    /// What was decided.
+    Debug,
+    /// What was sent and received.
+    Trace,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Config {
+    /// Reads and checks a configuration.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it: names that are no option, values that an option does not
+    /// allow, a missing owner id or API key. Of a file that is not YAML only the first fault, and
+    /// then no values are judged.
+    pub fn load(sources: &Sources<'_>) -> Result<Config, Errors> {
+        let layers = Layers::gather(sources).map_err(Errors)?;
+        let mut reader = Reader { layers };
+        let config = reader.config(sources.env.get(API_KEY_VARIABLE));
+        match config {
+            Some(config) if reader.layers.problems.is_empty() => Ok(config),
+            Some(_) | None => Err(Errors(reader.layers.problems)),
+        }
+    }
+}
+
+/// Turns texts into values and collects what is wrong with them. Each section reads all of its
+/// options before the first `?`, so that no error hides another.
+struct Reader {
+    layers: Layers,
+}
+
+impl Reader {
+    fn config(&mut self, api_key: Option<&String>) -> Option<Config> {
+        let owner_id = self.read(&keys::OWNER_ID, value::owner_id);
+        let interval = self.read(&keys::INTERVAL, value::interval);
+        let controller_names = self.read(&keys::CONTROLLER_NAMES, value::controller_names);
+        let namespaces = self.read(&keys::NAMESPACES, value::namespaces);
+        let powerdns = self.powerdns(api_key);
+        let kubernetes = self.kubernetes();
+        let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
+        let token_file = self.layers.get(&keys::HTTP_TOKEN_FILE).text;
+        let level = self.read(&keys::LOG_LEVEL, value::level);
+        let format = self.read(&keys::LOG_FORMAT, value::format);
+        Some(Config {
+            owner_id: owner_id?,
+            interval: interval?,
+            controller_names: controller_names?,
+            namespaces: namespaces?,
+            powerdns: powerdns?,
+            kubernetes: kubernetes?,
+            http: Http {
+                listen: listen?,
+                token_file: (!token_file.is_empty()).then(|| PathBuf::from(token_file)),
+            },
+            log: Log { level: level?, format: format? },
+        })
+    }
+
+    fn powerdns(&mut self, api_key: Option<&String>) -> Option<PowerDns> {
+        let timeouts = Duration::from_millis(100)..=Duration::from_mins(10);
+        let url = self.read(&keys::POWERDNS_URL, value::base_url);
+        let server_id = self.read(&keys::POWERDNS_SERVER_ID, value::server_id);
+        let api_key = self.api_key(api_key);
+        let request_timeout =
+            self.read(&keys::POWERDNS_REQUEST_TIMEOUT, |text| value::duration(text, timeouts));
+        let requests_per_second = self.read(&keys::POWERDNS_REQUESTS_PER_SECOND, value::rate);
+        let burst = self.read(&keys::POWERDNS_BURST, value::rate);
+        let concurrency =
+            self.read(&keys::POWERDNS_CONCURRENCY, |text| value::number(text, 1..=1000));
+        let rrsets =
+            self.read(&keys::POWERDNS_MAX_BATCH_RRSETS, |text| value::number(text, 1..=100_000));
+        let bytes = self
+            .read(&keys::POWERDNS_MAX_BATCH_BYTES, |text| value::number(text, 1000..=100_000_000));
+        Some(PowerDns {
+            url: url?,
+            server_id: server_id?,
+            api_key,
+            request_timeout: request_timeout?,
+            requests_per_second: requests_per_second?,
+            burst: burst?,
+            concurrency: concurrency?,
+            max_batch_rrsets: rrsets?,
+            max_batch_bytes: bytes?,
+        })
+    }
+
+    fn kubernetes(&mut self) -> Option<Kubernetes> {
+        let writes_per_second = self.read(&keys::KUBERNETES_WRITES_PER_SECOND, value::rate);
+        let burst = self.read(&keys::KUBERNETES_BURST, value::rate);
+        let concurrency =
+            self.read(&keys::KUBERNETES_CONCURRENCY, |text| value::number(text, 1..=1000));
+        Some(Kubernetes {
+            writes_per_second: writes_per_second?,
+            burst: burst?,
+            concurrency: concurrency?,
+        })
+    }
+
+    /// The incumbent takes `PDNS_API_KEY` before any file; a flag outranks the environment still.
+    fn api_key(&mut self, variable: Option<&String>) -> ApiKey {
+        let key = &keys::POWERDNS_API_KEY_FILE;
+        let file = self.layers.get(key);
+        let flag_names_file = matches!(file.origin, Origin::Flag(_)) && !file.text.is_empty();
+        // A key out of a Kubernetes Secret often ends in a line break.
+        let inline = variable.map(|text| text.trim());
+        if let Some(text) = inline.filter(|text| !text.is_empty() && !flag_names_file) {
+            if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+                return ApiKey::Inline(Secret::new(text.to_owned()));
+            }
+            let origin = Origin::Variable(API_KEY_VARIABLE.into());
+            let problem = "must be printable ASCII, since the key travels in an HTTP header";
+            self.layers.problems.push(Error::new(origin, None, problem));
+        } else if !file.text.is_empty() {
+            return ApiKey::File(PathBuf::from(file.text));
+        } else if !self.layers.refused(key) {
+            let problem = "there is no API key: name a file that holds it, here or in \
+                PDNS_API_KEY_FILE, or give the key itself in PDNS_API_KEY";
+            self.layers.problems.push(Error::new(file.origin, Some(key.path), problem));
+        }
+        ApiKey::Missing
+    }
+
+    /// The value of an option, or a problem that says what it must be.
+    fn read<T>(&mut self, key: &Key, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let Setting { text, origin } = self.layers.get(key);
+        let value = parse(&text);
+        if value.is_none() && !(origin == Origin::Default && self.layers.refused(key)) {
+            // A URL can hold a password before an `@` or a token after a `?`.
+            let shown = origin != Origin::Default && !text.contains(['@', '?']);
+            let problem = format!("must be {}", key.allowed);
+            let error = Error::new(origin, Some(key.path), problem);
+            let value = shown.then_some(text);
+            self.layers.problems.push(Error { value, ..error });
+        }
+        value
+    }
+}
