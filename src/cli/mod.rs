@@ -1,0 +1,157 @@
+//! The command line: its words, and what every command that talks to servers has to set up.
+
+pub mod check_config;
+pub mod crds;
+pub mod once;
+pub mod plan;
+pub mod run;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{ApiKey, Config, Errors, Secret, Sources};
+use crate::metrics::Metrics;
+use crate::plan::batch::Limits;
+use crate::plan::{Memory, Policy};
+use crate::powerdns::{Key, Limiter, Options};
+use crate::sync::Syncer;
+use crate::{cluster, powerdns};
+
+/// Exit code: something failed or is held.
+pub const FAILED: u8 = 1;
+/// Exit code of `plan`: PowerDNS differs from what is declared.
+pub const DIFFERS: u8 = 2;
+/// Exit code: wrong usage or configuration (`EX_USAGE`).
+pub const USAGE: u8 = 64;
+
+/// Keeps PowerDNS equal to what Kubernetes resources declare.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run as a daemon: a pass at every interval and on every nudge.
+    Run(Settings),
+    /// Make one pass and exit: 0 if everything declared is served, 1 if something failed or is held.
+    Once(Settings),
+    /// Show what a pass would do, and write nothing: 0 nothing, 2 differences, 1 something cannot be served.
+    Plan(Settings),
+    /// Print the CustomResourceDefinitions.
+    Crds,
+    /// Check the configuration: 0 if it is right, 64 with every error otherwise.
+    CheckConfig(Settings),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Args)]
+pub struct Settings {
+    /// Configuration file.
+    #[arg(long, short, value_name = "FILE", env = "DNS_SYNCD_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Sets one option, over file and environment.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Why a command could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The file cannot be read.
+    #[error("failed to read {path}: {source}")]
+    File {
+        /// Its path.
+        path: String,
+        /// The system's word.
+        source: std::io::Error,
+    },
+    /// The configuration is wrong.
+    #[error("{0}")]
+    Config(#[from] Errors),
+    /// No cluster is configured.
+    #[error("failed to find the cluster's address: {0}; set KUBECONFIG, or run in a pod")]
+    Kubeconfig(Box<dyn std::error::Error + Send + Sync>),
+    /// A client cannot be set up.
+    #[error("failed to set up {what}: {why}")]
+    Setup {
+        /// What.
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Settings {
+    /// Loads the configuration.
+    ///
+    /// # Errors
+    /// If the file cannot be read or anything in it is wrong; every error at once.
+    pub fn load(&self, env: &BTreeMap<String, String>) -> Result<Config, StartError> {
+        let file = match &self.config {
+            None => None,
+            Some(path) => {
+                let shown = path.display().to_string();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| StartError::File { path: shown.clone(), source })?;
+                Some((shown, text))
+            }
+        };
+        let file = file.as_ref().map(|(path, text)| (path.as_str(), text.as_str()));
+        Ok(Config::load(&Sources { file, env, flags: &self.set })?)
+    }
+}
+
+/// Sets up both clients for a configuration. Nothing is sent yet.
+///
+/// # Errors
+/// If no cluster is configured or a client cannot be built.
+pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer, StartError> {
+    let failed = |what, why: String| StartError::Setup { what, why };
+    let metrics = Metrics::new().map_err(|e| failed("metrics", e.to_string()))?;
+    let metrics = Arc::new(metrics);
+    let kube = kube::Config::infer().await.map_err(|e| StartError::Kubeconfig(Box::new(e)))?;
+    let kube =
+        kube::Client::try_from(kube).map_err(|e| failed("the cluster's client", e.to_string()))?;
+    let kubernetes = &config.kubernetes;
+    let pace = (kubernetes.writes_per_second, kubernetes.burst);
+    let cluster =
+        cluster::Client::new(kube, pace, kubernetes.concurrency, metrics.clone(), stop.clone());
+    let pdns = &config.powerdns;
+    let options = Options {
+        url: pdns.url.clone(),
+        server_id: pdns.server_id.clone(),
+        key: match &pdns.api_key {
+            ApiKey::Inline(secret) => Key::Inline(secret.clone()),
+            ApiKey::File(path) => Key::File(path.clone()),
+            ApiKey::Missing => Key::Inline(Secret::new(String::new())),
+        },
+        request_timeout: pdns.request_timeout,
+    };
+    let limiter = Limiter::new(pdns.requests_per_second, pdns.burst, pdns.concurrency);
+    let powerdns = powerdns::Client::new(options, limiter, metrics.clone(), stop.clone())
+        .map_err(|e| failed("the PowerDNS client", e.to_string()))?;
+    Ok(Syncer {
+        cluster,
+        powerdns,
+        policy: Policy {
+            owner_id: config.owner_id.clone(),
+            controller_names: config.controller_names.iter().cloned().collect(),
+            namespaces: config.namespaces.iter().cloned().collect(),
+            request_timeout: u64::try_from(pdns.request_timeout.as_millis()).unwrap_or(u64::MAX),
+        },
+        limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
+        concurrency: pdns.concurrency,
+        metrics,
+        memory: Mutex::new(Memory::default()),
+    })
+}

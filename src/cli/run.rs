@@ -1,0 +1,67 @@
+//! `dns-syncd run`: the daemon. Every task is joined; one that ends unasked ends the process.
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{FAILED, StartError, syncer};
+use crate::admin::{self, Admin};
+use crate::config::Config;
+use crate::trigger::{self, Trigger};
+
+/// Shortest time that nothing may move before `/healthz` fails, in milliseconds.
+const DEADLINE: u64 = 60_000;
+
+/// Runs until `stop` is cancelled.
+///
+/// # Errors
+/// If the clients, the listener or the schedule cannot be set up.
+pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
+    let failed = |what, why: String| StartError::Setup { what, why };
+    let syncer = syncer(config, stop).await?;
+    let listener = TcpListener::bind(config.http.listen)
+        .await
+        .map_err(|e| failed("the listener of http.listen", e.to_string()))?;
+    let trigger = Trigger::default();
+    let mut scheduler = trigger::schedule(&config.interval, &trigger)
+        .await
+        .map_err(|e| failed("the schedule of interval", e.to_string()))?;
+    let admin = Arc::new(Admin {
+        trigger: trigger.clone(),
+        metrics: syncer.metrics.clone(),
+        token_file: config.http.token_file.clone(),
+        deadline: DEADLINE.max(3 * syncer.policy.request_timeout),
+    });
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        owner_id = config.owner_id,
+        listen = %config.http.listen,
+        powerdns = config.powerdns.url,
+        "dns-syncd runs"
+    );
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    let mut listening = tokio::spawn(admin::serve(listener, admin, ended));
+    let unasked = tokio::select! {
+        () = trigger::run(&syncer, &trigger, stop) => None,
+        result = &mut listening => Some(result),
+    };
+    drop(guard);
+    if let Err(error) = scheduler.shutdown().await {
+        tracing::warn!(%error, "the scheduler did not stop");
+    }
+    let code = if unasked.is_some() { FAILED } else { 0 };
+    let result = match unasked {
+        Some(result) => result,
+        None => listening.await,
+    };
+    match result {
+        Ok(Ok(())) => {
+            tracing::info!("dns-syncd has stopped");
+            Ok(code)
+        }
+        Ok(Err(error)) => Err(failed("the listener", error.to_string())),
+        Err(error) => Err(failed("the listener", error.to_string())),
+    }
+}

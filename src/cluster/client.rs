@@ -1,0 +1,251 @@
+//! Requests to the API server: limits, time-outs, and what an answer means. Objects stay raw JSON here, so that
+//! one malformed object never hides the others.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use kube::core::params::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::core::{Request, request};
+use serde_json::Value;
+use thiserror::Error as ThisError;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::object::ObjectKey;
+use crate::api::{GROUP, KIND_RECORD_SET, KIND_ZONE, VERSION};
+use crate::metrics::Metrics;
+
+/// Longest time that one request may take, answer included.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Objects a page of a list.
+const PAGE: u32 = 500;
+/// How often a list is begun anew after its continue token expired (410).
+const RESTARTS: usize = 2;
+
+/// Why a request has no good answer.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The API server answered with an error status.
+    #[error("the API server answered {code}: {message}")]
+    Status {
+        /// HTTP status.
+        code: u16,
+        /// Its message.
+        message: String,
+    },
+    /// No answer, or an unreadable one.
+    #[error("no answer from the API server: {0}")]
+    Transport(String),
+    /// A CRD of ours is being deleted: its objects go with it, which is nobody's wish.
+    #[error("the CRD {0} is being deleted")]
+    CrdTerminating(String),
+    /// The process is stopping: nothing new is sent.
+    #[error("the process is stopping")]
+    Stopping,
+}
+
+impl Error {
+    /// The status, if the server gave one.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Error::Status { code, .. } => Some(*code),
+            Error::Transport(_) | Error::CrdTerminating(_) | Error::Stopping => None,
+        }
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Error {
+        if let kube::Error::Api(status) = error {
+            return Error::Status { code: status.code, message: status.message.clone() };
+        }
+        Error::Transport(error.to_string())
+    }
+}
+
+impl From<request::Error> for Error {
+    fn from(error: request::Error) -> Error {
+        Error::Transport(error.to_string())
+    }
+}
+
+/// A client of one cluster.
+pub struct Client {
+    kube: kube::Client,
+    bucket: DefaultDirectRateLimiter,
+    in_flight: Semaphore,
+    /// How many writes may be in flight.
+    pub concurrency: usize,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+}
+
+/// The URL path of a kind's collection, in one namespace or in all.
+fn collection(plural: &str, namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!("/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{plural}"),
+        None => format!("/apis/{GROUP}/{VERSION}/{plural}"),
+    }
+}
+
+/// The plural of one of our namespaced kinds.
+fn plural(kind: &str) -> &'static str {
+    match kind {
+        KIND_ZONE => "dnszones",
+        KIND_RECORD_SET => "dnsrecordsets",
+        _ => "dnszoneclasses",
+    }
+}
+
+impl Client {
+    /// A client with limits on writes: so many a second after a burst, so many in flight.
+    #[must_use]
+    pub fn new(
+        kube: kube::Client,
+        (per_second, burst): (NonZeroU32, NonZeroU32),
+        concurrency: usize,
+        metrics: Arc<Metrics>,
+        stop: CancellationToken,
+    ) -> Client {
+        Client {
+            kube,
+            bucket: RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst)),
+            in_flight: Semaphore::new(concurrency.max(1)),
+            concurrency: concurrency.max(1),
+            metrics,
+            stop,
+        }
+    }
+
+    /// The complete list of a kind, each item handed to `each` page by page. `resourceVersion` is unset: the
+    /// newest state, never a cache's.
+    ///
+    /// # Errors
+    /// If any page fails, or the list expired (410) more than twice: then there is no list.
+    pub async fn list<T>(
+        &self,
+        plural: &str,
+        namespace: Option<&str>,
+        each: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut restarts = 0;
+        'list: loop {
+            let mut out = Vec::new();
+            let mut token: Option<String> = None;
+            loop {
+                let mut params = ListParams::default().limit(PAGE);
+                params.continue_token.clone_from(&token);
+                let request = Request::new(collection(plural, namespace)).list(&params)?;
+                let page: Value = match self.send(request).await {
+                    Err(Error::Status { code: 410, .. }) if restarts < RESTARTS => {
+                        restarts += 1;
+                        continue 'list;
+                    }
+                    other => other?,
+                };
+                let items = page.get("items").and_then(Value::as_array);
+                let items = items.ok_or_else(|| Error::Transport("a list without items".into()))?;
+                out.extend(items.iter().filter_map(&each));
+                let next = page.get("metadata").and_then(|m| m.get("continue"));
+                token = next.and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned);
+                if token.is_none() {
+                    return Ok(out);
+                }
+            }
+        }
+    }
+
+    /// Checks that a CRD can be read and is not being deleted.
+    ///
+    /// # Errors
+    /// If it is, or cannot be read.
+    pub async fn check_crd(&self, plural: &str) -> Result<(), Error> {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let name = format!("{plural}.{GROUP}");
+        let request = Request::new(path).get(&name, &kube::core::params::GetParams::default())?;
+        let crd: Value = self.send(request).await?;
+        let deleted = crd.get("metadata").and_then(|m| m.get("deletionTimestamp"));
+        if deleted.is_some() { Err(Error::CrdTerminating(name)) } else { Ok(()) }
+    }
+
+    /// One object as it is now.
+    ///
+    /// # Errors
+    /// As for every request; 404 if it does not exist.
+    pub async fn get(&self, kind: &str, key: &ObjectKey) -> Result<Value, Error> {
+        let path = collection(plural(kind), Some(&key.namespace));
+        let params = kube::core::params::GetParams::default();
+        self.send(Request::new(path).get(&key.name, &params)?).await
+    }
+
+    /// Merge-patches an object or, with `status`, its status subresource.
+    ///
+    /// # Errors
+    /// As for every request; 409 if the body's `resourceVersion` is not the newest.
+    pub async fn patch(
+        &self,
+        kind: &str,
+        key: &ObjectKey,
+        status: bool,
+        body: &Value,
+    ) -> Result<Value, Error> {
+        let request = Request::new(collection(plural(kind), Some(&key.namespace)));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(body));
+        let request = if status {
+            request.patch_subresource("status", &key.name, &params, &patch)?
+        } else {
+            request.patch(&key.name, &params, &patch)?
+        };
+        self.write(request, if status { "status" } else { "metadata" }).await
+    }
+
+    /// Deletes an object if it still has this uid and version. The answer is the object if it stays for a
+    /// finalizer.
+    ///
+    /// # Errors
+    /// As for every request; 409 if the preconditions do not hold.
+    pub async fn delete(
+        &self,
+        kind: &str,
+        key: &ObjectKey,
+        uid: &str,
+        version: &str,
+    ) -> Result<Value, Error> {
+        let params = DeleteParams::background().preconditions(kube::core::params::Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: Some(version.to_owned()),
+        });
+        let request = Request::new(collection(plural(kind), Some(&key.namespace)));
+        self.write(request.delete(&key.name, &params)?, "delete").await
+    }
+
+    async fn write(
+        &self,
+        request: axum::http::Request<Vec<u8>>,
+        what: &'static str,
+    ) -> Result<Value, Error> {
+        // The semaphore is never closed.
+        let _slot = self.in_flight.acquire().await.ok();
+        self.bucket.until_ready().await;
+        let answer = self.send(request).await;
+        let code = match &answer {
+            Ok(_) => "200".to_owned(),
+            Err(error) => error.code().map_or("none".to_owned(), |c| c.to_string()),
+        };
+        self.metrics.kubernetes_write(what, &code);
+        answer
+    }
+
+    async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<Value, Error> {
+        if self.stop.is_cancelled() {
+            return Err(Error::Stopping);
+        }
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.kube.request::<Value>(request));
+        let answer = answer.await.map_err(|_| Error::Transport("time-out".to_owned()))?;
+        self.metrics.moved();
+        Ok(answer?)
+    }
+}

@@ -1,0 +1,104 @@
+//! After PowerDNS has answered: statuses, owner references of what was repointed, and the finalizers of what is
+//! proved gone; record sets before their zones.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{self, StreamExt};
+use serde_json::{Value, json};
+
+use super::Versions;
+use super::client::{Client, Error};
+use crate::api::object::{Meta, Owner};
+use crate::api::{KIND_RECORD_SET, KIND_ZONE};
+use crate::plan::Aftermath;
+use crate::plan::settle::{StatusWrite, finalizer_of};
+
+/// Records an aftermath; gives what could not be written, `kind namespace/name: why`, sorted. A 409 means that
+/// somebody changed the object meanwhile: the next pass sees it.
+pub async fn record(client: &Client, aftermath: &Aftermath, versions: &Versions) -> Vec<String> {
+    let mut failed = Vec::new();
+    let statuses = aftermath
+        .statuses
+        .iter()
+        .map(|w| async move { (w.kind, &w.meta, status(client, w, versions).await) });
+    collect(client, statuses, &mut failed).await;
+    let repointed = aftermath.repointed.iter().map(|(meta, owners)| async move {
+        (KIND_RECORD_SET, meta, repoint(client, meta, owners, versions).await)
+    });
+    collect(client, repointed, &mut failed).await;
+    let sets = aftermath.set_releases.iter().map(|meta| async move {
+        (KIND_RECORD_SET, meta, release(client, KIND_RECORD_SET, meta, versions).await)
+    });
+    let kept = collect(client, sets, &mut failed).await;
+    let zones = aftermath.zone_releases.iter();
+    let zones = zones.filter(|(_, after)| after.is_disjoint(&kept)).map(|(meta, _)| async move {
+        (KIND_ZONE, meta, release(client, KIND_ZONE, meta, versions).await)
+    });
+    collect(client, zones, &mut failed).await;
+    failed.sort();
+    failed
+}
+
+/// Runs requests side by side; notes failures and gives the uids that they concern.
+async fn collect<'a, F>(
+    client: &Client,
+    requests: impl Iterator<Item = F>,
+    failed: &mut Vec<String>,
+) -> BTreeSet<String>
+where
+    F: Future<Output = (&'static str, &'a Meta, Result<(), Error>)>,
+{
+    let mut uids = BTreeSet::new();
+    let mut answers = stream::iter(requests).buffer_unordered(client.concurrency);
+    while let Some((kind, meta, answer)) = answers.next().await {
+        if let Err(error) = answer {
+            uids.insert(meta.uid.clone());
+            failed.push(format!("{kind} {}: {error}", meta.key()));
+        }
+    }
+    uids
+}
+
+async fn status(client: &Client, write: &StatusWrite, versions: &Versions) -> Result<(), Error> {
+    let meta = &write.meta;
+    let mut body = write.body.clone();
+    let version = versions.of(&meta.uid, &meta.resource_version);
+    body["metadata"] = json!({ "resourceVersion": version });
+    gone_is_done(client.patch(write.kind, &meta.key(), true, &body).await, versions)
+}
+
+async fn repoint(
+    client: &Client,
+    meta: &Meta,
+    owners: &[Owner],
+    versions: &Versions,
+) -> Result<(), Error> {
+    let owners: Vec<Value> = owners.iter().map(Owner::to_value).collect();
+    let version = versions.of(&meta.uid, &meta.resource_version);
+    let body = json!({"metadata": {"resourceVersion": version, "ownerReferences": owners}});
+    gone_is_done(client.patch(KIND_RECORD_SET, &meta.key(), false, &body).await, versions)
+}
+
+/// Takes our finalizer off, and no other.
+async fn release(
+    client: &Client,
+    kind: &str,
+    meta: &Meta,
+    versions: &Versions,
+) -> Result<(), Error> {
+    let ours = finalizer_of(kind);
+    let stay: Vec<&String> = meta.finalizers.iter().filter(|f| *f != ours).collect();
+    let version = versions.of(&meta.uid, &meta.resource_version);
+    let body = json!({"metadata": {"resourceVersion": version, "finalizers": stay}});
+    gone_is_done(client.patch(kind, &meta.key(), false, &body).await, versions)
+}
+
+/// An object that is gone needs nothing any more.
+fn gone_is_done(answer: Result<Value, Error>, versions: &Versions) -> Result<(), Error> {
+    match answer {
+        Ok(object) => versions.learn(&object),
+        Err(error) if error.code() == Some(404) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}

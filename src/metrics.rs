@@ -1,0 +1,154 @@
+//! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
+#![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use prometheus::{
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
+
+use crate::plan::summary::Summary;
+
+/// All series of the process, and its monotonic clock.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    started: Instant,
+    moved: AtomicU64,
+    passes: IntCounterVec,
+    pass_seconds: Histogram,
+    last_success: Gauge,
+    powerdns: IntCounterVec,
+    kubernetes: IntCounterVec,
+    rrsets: IntCounterVec,
+    record_sets: IntGauge,
+    zones: IntGauge,
+    failed: IntGauge,
+    held: IntGauge,
+    left_alone: IntGauge,
+    orphans: IntGauge,
+}
+
+impl Metrics {
+    /// Registers every series.
+    ///
+    /// # Errors
+    /// If two have one name, which a test would show.
+    pub fn new() -> Result<Metrics, prometheus::Error> {
+        let registry = Registry::new();
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            let series = IntCounterVec::new(Opts::new(format!("dns_syncd_{name}"), help), labels)?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
+        let gauge = |name: &str, help: &str| {
+            let series = IntGauge::new(format!("dns_syncd_{name}"), help)?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
+        let buckets = vec![0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
+        let options = HistogramOpts::new("dns_syncd_pass_duration_seconds", "Duration of passes.");
+        let pass_seconds = Histogram::with_opts(options.buckets(buckets))?;
+        registry.register(Box::new(pass_seconds.clone()))?;
+        let last_success = Gauge::new(
+            "dns_syncd_last_successful_pass_timestamp_seconds",
+            "Unix time at the end of the last pass after which nothing had failed.",
+        )?;
+        registry.register(Box::new(last_success.clone()))?;
+        Ok(Metrics {
+            passes: counter("passes_total", "Passes by result.", &["result"])?,
+            powerdns: counter(
+                "powerdns_requests_total",
+                "Requests to PowerDNS by method and status code; none: no answer.",
+                &["method", "code"],
+            )?,
+            kubernetes: counter(
+                "kubernetes_writes_total",
+                "Writes to the API server by what was written and status code.",
+                &["what", "code"],
+            )?,
+            rrsets: counter("rrset_changes_total", "Acknowledged RRset changes.", &["action"])?,
+            record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
+            zones: gauge("zones", "DNSZones that were input to the last pass.")?,
+            failed: gauge("failed_changes", "Changes without proof after the last pass.")?,
+            held: gauge("held", "Names and deletions that wait for another reason.")?,
+            left_alone: gauge("rrsets_left_alone", "RRsets that nobody declares and that stay.")?,
+            orphans: gauge("orphan_zones", "Zones with our mark whose DNSZone is gone.")?,
+            pass_seconds,
+            last_success,
+            registry,
+            started: Instant::now(),
+            moved: AtomicU64::new(0),
+        })
+    }
+
+    /// Milliseconds since the process started.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// An answer came in, or something else went forward.
+    pub fn moved(&self) {
+        self.moved.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Milliseconds since anything moved.
+    #[must_use]
+    pub fn still_for(&self) -> u64 {
+        self.now().saturating_sub(self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Counts a request to PowerDNS.
+    pub fn powerdns_request(&self, method: &str, code: &str) {
+        self.powerdns.with_label_values(&[method, code]).inc();
+        self.moved();
+    }
+
+    /// Counts a write to the API server.
+    pub fn kubernetes_write(&self, what: &str, code: &str) {
+        self.kubernetes.with_label_values(&[what, code]).inc();
+    }
+
+    /// Counts a pass that came to an end. `unix` is the time in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double")]
+    pub fn pass(&self, summary: &Summary, seconds: f64, unix: i64) {
+        let clean = summary.failed.is_empty();
+        self.passes.with_label_values(&[if clean { "ok" } else { "failed" }]).inc();
+        self.pass_seconds.observe(seconds);
+        if clean {
+            self.last_success.set(unix as f64);
+        }
+        for (action, count) in [
+            ("create", summary.created),
+            ("replace", summary.replaced),
+            ("delete", summary.deleted),
+            ("adopt", summary.adopted),
+        ] {
+            self.rrsets.with_label_values(&[action]).inc_by(count as u64);
+        }
+        let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
+        set(&self.record_sets, summary.record_sets);
+        set(&self.zones, summary.zones);
+        set(&self.failed, summary.failed.len());
+        set(&self.held, summary.held.len());
+        set(&self.left_alone, summary.left_alone);
+        set(&self.orphans, summary.orphans.len());
+    }
+
+    /// Counts a pass that could not be made, because a list was incomplete.
+    pub fn no_pass(&self) {
+        self.passes.with_label_values(&["none"]).inc();
+    }
+
+    /// The exposition format, version 0.0.4.
+    ///
+    /// # Errors
+    /// If a series cannot be encoded.
+    pub fn text(&self) -> Result<String, prometheus::Error> {
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}

@@ -1,0 +1,120 @@
+//! How a zone's changes become PATCH requests: deletes first, a name never parted, cut by count and by
+//! bytes. The server applies the elements of one request in order, in one transaction, and refuses a
+//! write that collides with what is still there; hence the order.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::change::{Change, NameChange};
+use super::snapshot::Comment;
+use crate::dns::name::Name;
+use crate::dns::rdata::Dialect;
+use crate::dns::rrset::{Contents, RecordType};
+
+/// How large one request may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// RRsets a request.
+    pub rrsets: usize,
+    /// Bytes of its JSON. The server takes 2 MiB.
+    pub bytes: usize,
+}
+
+/// The changes of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// By owner name; whole names only.
+    pub names: BTreeMap<Name, NameChange>,
+}
+
+impl Batch {
+    /// The `rrsets` array of the PATCH.
+    #[must_use]
+    pub fn to_json(&self, dialect: Dialect) -> Vec<Value> {
+        let each = || {
+            let names = self.names.iter();
+            names.flat_map(|(name, c)| c.types.iter().map(move |(t, change)| (name, *t, change)))
+        };
+        let delete = |c: &Change| matches!(c, Change::Delete { .. });
+        let deletes = each().filter(|(_, _, c)| delete(c));
+        let writes = each().filter(|(_, _, c)| !delete(c));
+        deletes.chain(writes).map(|(n, t, c)| element(n, t, c, dialect)).collect()
+    }
+
+    /// Splits it by names in two halves; `None` if it holds one name only.
+    #[must_use]
+    pub fn halves(mut self) -> Option<(Batch, Batch)> {
+        let middle = self.names.keys().nth(self.names.len() / 2)?.clone();
+        let second = self.names.split_off(&middle);
+        (!self.names.is_empty()).then_some((self, Batch { names: second }))
+    }
+}
+
+/// Cuts changes into batches. A name that is larger than a limit still goes whole, alone.
+#[must_use]
+pub fn batches(names: &BTreeMap<Name, NameChange>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
+    let mut out = Vec::new();
+    let mut open = Batch { names: BTreeMap::new() };
+    let (mut rrsets, mut bytes) = (0, 0);
+    for (name, change) in names {
+        let alone = Batch { names: BTreeMap::from([(name.clone(), change.clone())]) };
+        let size: usize = alone.to_json(dialect).iter().map(|v| v.to_string().len() + 1).sum();
+        let count = change.types.len();
+        let full = rrsets + count > limits.rrsets || bytes + size > limits.bytes;
+        if full && !open.names.is_empty() {
+            out.push(std::mem::replace(&mut open, Batch { names: BTreeMap::new() }));
+            (rrsets, bytes) = (0, 0);
+        }
+        open.names.insert(name.clone(), change.clone());
+        rrsets += count;
+        bytes += size;
+    }
+    if !open.names.is_empty() {
+        out.push(open);
+    }
+    out
+}
+
+/// One element of a PATCH. `records` is never empty: `Contents` cannot be.
+#[must_use]
+pub fn element(name: &Name, rtype: RecordType, change: &Change, dialect: Dialect) -> Value {
+    match change {
+        Change::Delete { .. } => {
+            json!({"name": name.as_str(), "type": rtype.as_str(), "changetype": "DELETE"})
+        }
+        Change::Adopt { comments, .. } => json!({
+            "name": name.as_str(), "type": rtype.as_str(), "changetype": "REPLACE",
+            "comments": comments.iter().map(comment).collect::<Vec<_>>(),
+        }),
+        Change::Replace { contents, comments, .. } => {
+            replace(name, contents, comments.as_deref(), dialect)
+        }
+    }
+}
+
+/// A REPLACE with records; without the key `comments` stored ones are kept by the server.
+#[must_use]
+pub fn replace(
+    name: &Name,
+    contents: &Contents,
+    comments: Option<&[Comment]>,
+    dialect: Dialect,
+) -> Value {
+    let records = contents.values().iter();
+    let records: Vec<Value> =
+        records.map(|r| json!({"content": r.print(dialect), "disabled": false})).collect();
+    let mut element = json!({
+        "name": name.as_str(), "type": contents.rtype().as_str(), "changetype": "REPLACE",
+        "ttl": contents.ttl().get(), "records": records,
+    });
+    if let (Some(comments), Some(object)) = (comments, element.as_object_mut()) {
+        object.insert("comments".to_owned(), comments.iter().map(comment).collect());
+    }
+    element
+}
+
+fn comment(comment: &Comment) -> Value {
+    let Comment { account, content, modified_at } = comment;
+    json!({"account": account, "content": content, "modified_at": modified_at})
+}

@@ -1,0 +1,446 @@
+//! The decision about one owner name of one zone: who may write what there, and what goes.
+//!
+//! | stored, of one type   | declared, wins          | declared, held back | not declared              |
+//! |-----------------------|-------------------------|---------------------|---------------------------|
+//! | nothing               | replace                 | –                   | –                         |
+//! | equal, note right     | –                       | stays               | goes if its writer lost it|
+//! | equal, no/stale note  | adopt                   | stays               | stays: nobody's           |
+//! | different             | replace                 | stays               | goes if its writer lost it|
+//! | another owner's note  | equal: –, else Conflict | stays               | stays                     |
+//!
+//! Writes and deletes of a name stand in one `NameChange`; coexistence is decided here, so that no
+//! request is sent that the server must refuse.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::change::{Change, ClaimVerdict, DeleteReason, Leftover, NameChange, Party, Verdict};
+use super::note::{Note, Writer, writer};
+use super::sets::{Hold, SetFacts, Sets};
+use super::snapshot::{Comment, StoredRrset};
+use crate::api::conditions::{reason, sentence};
+use crate::api::object::ObjectKey;
+use crate::dns::name::Name;
+use crate::dns::rrset::{Contents, RecordType};
+
+/// What the decision about a name needs to know of its zone.
+pub(super) struct ZoneView<'a> {
+    pub(super) zone: &'a Name,
+    /// Uid of the DNSZone that holds it.
+    pub(super) holder: Option<&'a str>,
+    /// Whether the server keeps comments.
+    pub(super) comments: bool,
+    /// Zones on the server below this one: names at or under them are shadowed.
+    pub(super) below: Vec<&'a Name>,
+    pub(super) owner: &'a str,
+    pub(super) namespaces: &'a BTreeSet<String>,
+    pub(super) sets: &'a Sets<'a>,
+    /// Note-less RRsets that are known to be written by us all the same, and on what ground they go.
+    pub(super) evidence: BTreeMap<(Name, RecordType), (Party, DeleteReason)>,
+}
+
+/// One record set's claim to one RRset.
+#[derive(Clone)]
+pub(super) struct Claim<'a> {
+    pub(super) facts: &'a SetFacts<'a>,
+    pub(super) rtype: RecordType,
+    pub(super) contents: Result<&'a Contents, &'a str>,
+}
+
+impl Claim<'_> {
+    fn uid(&self) -> &str {
+        &self.facts.set.meta.uid
+    }
+
+    fn party(&self) -> Party {
+        Party { uid: self.uid().to_owned(), key: self.facts.set.meta.key() }
+    }
+
+    /// Oldest first, then the one whose note is there, then namespace/name.
+    fn rank(&self, noted: Option<&str>) -> (i64, bool, ObjectKey) {
+        let meta = &self.facts.set.meta;
+        (meta.created, noted != Some(meta.uid.as_str()), meta.key())
+    }
+}
+
+/// What was decided about one name.
+#[derive(Default)]
+pub(super) struct NameDecision {
+    pub(super) change: NameChange,
+    pub(super) verdicts: Vec<ClaimVerdict>,
+    pub(super) leftovers: Vec<Leftover>,
+}
+
+/// One stored RRset of a modelled type with its writer.
+struct Here<'a> {
+    rrset: &'a StoredRrset,
+    writer: Writer,
+}
+
+/// Decides one name. `from_class` is what the class declares there, at the apex only.
+pub(super) fn decide_name(
+    view: &ZoneView<'_>,
+    name: &Name,
+    claims: &[Claim<'_>],
+    from_class: &BTreeMap<RecordType, Contents>,
+    stored: Option<&BTreeMap<String, StoredRrset>>,
+) -> NameDecision {
+    let mut here = BTreeMap::new();
+    let mut unmodelled = Vec::new();
+    for (word, rrset) in stored.into_iter().flatten().filter(|(_, r)| r.exists()) {
+        match word.parse::<RecordType>() {
+            Ok(rtype) => {
+                let writer = writer(&rrset.comments, view.owner, view.namespaces);
+                here.insert(rtype, Here { rrset, writer });
+            }
+            Err(_) => unmodelled.push(word.as_str()),
+        }
+    }
+    let shells = stored.into_iter().flatten().filter(|(_, r)| !r.exists());
+    let shells: BTreeMap<RecordType, &StoredRrset> =
+        shells.filter_map(|(word, r)| Some((word.parse().ok()?, r))).collect();
+    let mut decision = Decision {
+        view,
+        name,
+        here,
+        shells,
+        unmodelled,
+        accepted: Vec::new(),
+        removed: BTreeMap::new(),
+        out: NameDecision::default(),
+    };
+    decision.elect(claims);
+    decision.write_accepted();
+    decision.write_from_class(from_class);
+    decision.sweep(claims, from_class);
+    decision.out
+}
+
+/// RRsets that go, with their writer and the ground.
+type Going = BTreeMap<RecordType, (Party, DeleteReason)>;
+
+struct Decision<'v, 'a> {
+    view: &'v ZoneView<'a>,
+    name: &'v Name,
+    here: BTreeMap<RecordType, Here<'v>>,
+    shells: BTreeMap<RecordType, &'v StoredRrset>,
+    unmodelled: Vec<&'v str>,
+    accepted: Vec<Claim<'v>>,
+    removed: Going,
+    out: NameDecision,
+}
+
+impl<'v> Decision<'v, '_> {
+    /// Ranks the claims, gives same-type losers their verdict, and admits the winners one by one,
+    /// oldest first, each with what must go for it.
+    fn elect(&mut self, claims: &[Claim<'v>]) {
+        let mut ranked: Vec<Claim<'v>> = claims.to_vec();
+        ranked.sort_by_cached_key(|c| {
+            let noted = self.here.get(&c.rtype).and_then(|h| match &h.writer {
+                Writer::Ours(note) => Some(note.uid.as_str()),
+                Writer::Nobody | Writer::Other(_) => None,
+            });
+            c.rank(noted)
+        });
+        let mut winners: BTreeMap<RecordType, Party> = BTreeMap::new();
+        for (index, claim) in ranked.iter().enumerate() {
+            if let Some(winner) = winners.get(&claim.rtype) {
+                let message = sentence::detailed(sentence::NOT_OWNER, &winner.key.to_string());
+                self.verdict(claim, Verdict::Not(reason::NOT_OWNER, message));
+                continue;
+            }
+            winners.insert(claim.rtype, claim.party());
+            let younger = ranked.get(index + 1..).unwrap_or_default();
+            match self.admit(claim, younger) {
+                Ok(goes) => {
+                    self.removed.extend(goes);
+                    self.accepted.push(claim.clone());
+                }
+                Err((reason, message)) => self.verdict(claim, Verdict::Not(reason, message)),
+            }
+        }
+    }
+
+    /// Whether a winner's contents may be written here, and which RRsets must go in the same PATCH.
+    fn admit(
+        &self,
+        claim: &Claim<'v>,
+        younger: &[Claim<'v>],
+    ) -> Result<Going, (&'static str, String)> {
+        let conflict =
+            |detail: &str| (reason::CONFLICT, sentence::detailed(sentence::CONFLICT, detail));
+        if let Some(zone) = shadowing(&self.view.below, self.name, claim.rtype) {
+            return Err(conflict(&format!("the zone {zone} on the same server answers for it")));
+        }
+        let contents = claim.contents.map_err(|m| (reason::PDNS_ERROR, m.to_owned()))?;
+        if claim.rtype == RecordType::Cname && self.name == self.view.zone {
+            return Err(conflict(
+                "a zone's apex holds SOA and NS; use ALIAS there instead of CNAME",
+            ));
+        }
+        let rival = self.accepted.iter().find(|a| !a.rtype.coexists_with(claim.rtype));
+        if let Some(rival) = rival {
+            let holder = rival.facts.set.meta.key();
+            return Err(conflict(&format!("{} of DNSRecordSet {holder}", rival.rtype)));
+        }
+        if let (RecordType::Cname, Some(word)) = (claim.rtype, self.unmodelled.first()) {
+            return Err(conflict(&format!("{word} that this daemon does not manage")));
+        }
+        if let Some(Here { rrset, writer: Writer::Other(note) }) = self.here.get(&claim.rtype)
+            && !rrset.contents(claim.rtype).is_some_and(|c| c.matches(contents))
+        {
+            let detail = format!("{} written by the owner {:?}", claim.rtype, note.owner);
+            return Err(conflict(&detail));
+        }
+        let mut goes = BTreeMap::new();
+        for (rtype, here) in &self.here {
+            if *rtype == claim.rtype
+                || rtype.coexists_with(claim.rtype)
+                || self.removed.contains_key(rtype)
+            {
+                continue;
+            }
+            let why = self
+                .yields(*rtype, here, claim, younger)
+                .ok_or_else(|| conflict(&format!("{rtype} {} stays", self.describe(here))))?;
+            goes.insert(*rtype, why);
+        }
+        Ok(goes)
+    }
+
+    /// Whether a stored RRset of an incompatible type gives way to a claim.
+    fn yields(
+        &self,
+        rtype: RecordType,
+        here: &Here<'v>,
+        claim: &Claim<'v>,
+        younger: &[Claim<'v>],
+    ) -> Option<(Party, DeleteReason)> {
+        if self.protected(rtype) {
+            return None;
+        }
+        let note = match &here.writer {
+            Writer::Other(_) => return None,
+            Writer::Nobody => return self.evidence(rtype),
+            Writer::Ours(note) => note,
+        };
+        let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
+            return self.implicit(rtype, here, note);
+        };
+        let party = Party { uid: note.uid.clone(), key: writer.set.meta.key() };
+        let mine = |c: &Claim<'v>| c.uid() == note.uid;
+        // Its writer lost the key to this claim: it stands behind it in age.
+        let behind = mine(claim) || younger.iter().any(mine);
+        let why = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
+            Hold::Going => DeleteReason::Going,
+            Hold::Lost => DeleteReason::Lost,
+            Hold::Retyped if behind || self.accepted.iter().any(mine) => DeleteReason::Retyped,
+            Hold::Declared if behind => DeleteReason::Outranked,
+            Hold::Retyped | Hold::Declared | Hold::Unknown => return None,
+        };
+        Some((party, why))
+    }
+
+    /// Turns admitted claims into replaces, adoptions, or nothing.
+    fn write_accepted(&mut self) {
+        let accepted = std::mem::take(&mut self.accepted);
+        for claim in &accepted {
+            let Ok(contents) = claim.contents else {
+                continue;
+            };
+            let equal = self.reads_equal(claim.rtype, contents);
+            if let Some(change) = self.write(claim, contents, equal) {
+                self.out.change.types.insert(claim.rtype, change);
+            }
+            self.verdict(claim, if equal { Verdict::Equal } else { Verdict::Sent });
+        }
+        self.accepted = accepted;
+    }
+
+    fn reads_equal(&self, rtype: RecordType, contents: &Contents) -> bool {
+        let stored = self.here.get(&rtype).and_then(|h| h.rrset.contents(rtype));
+        stored.is_some_and(|c| c.matches(contents))
+    }
+
+    /// What an admitted claim takes: nothing if contents and note are right.
+    fn write(&self, claim: &Claim<'v>, contents: &Contents, equal: bool) -> Option<Change> {
+        let party = claim.party();
+        let note = Note::new(self.view.owner, &party.key, &party.uid, contents.fingerprint());
+        let stored = self.here.get(&claim.rtype);
+        let comments = self.comments(claim.rtype, Some(&note));
+        if !equal {
+            return Some(Change::Replace {
+                contents: contents.clone(),
+                comments,
+                from: stored.map(|h| text(h.rrset)),
+                by: Some(party),
+            });
+        }
+        match stored.map(|h| &h.writer) {
+            Some(Writer::Other(_)) => None,
+            Some(Writer::Ours(old)) if *old == note => None,
+            _ => comments.map(|comments| Change::Adopt { comments, by: party }),
+        }
+    }
+
+    /// What the class declares at the apex: never noted, stored TTL kept by the caller.
+    fn write_from_class(&mut self, from_class: &BTreeMap<RecordType, Contents>) {
+        for (rtype, contents) in from_class {
+            let stored = self.here.get(rtype);
+            let equal = self.reads_equal(*rtype, contents);
+            let foreign = stored.is_some_and(|h| matches!(h.writer, Writer::Other(_)));
+            if equal || foreign {
+                continue;
+            }
+            let change = Change::Replace {
+                contents: contents.clone(),
+                comments: stored.and_then(|_| self.comments(*rtype, None)),
+                from: stored.map(|h| text(h.rrset)),
+                by: None,
+            };
+            self.out.change.types.insert(*rtype, change);
+        }
+    }
+
+    /// Deletes what we wrote and nobody declares any more, and lists what stays.
+    fn sweep(&mut self, claims: &[Claim<'v>], from_class: &BTreeMap<RecordType, Contents>) {
+        let admitted: BTreeSet<RecordType> = self.accepted.iter().map(|c| c.rtype).collect();
+        for (rtype, here) in &self.here {
+            if admitted.contains(rtype) || from_class.contains_key(rtype) {
+                continue;
+            }
+            let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
+            if let Some((by, why)) = goes {
+                let change = Change::Delete { by, why, was: text(here.rrset) };
+                self.out.change.types.insert(*rtype, change);
+            } else if !claims.iter().any(|c| c.rtype == *rtype) && !self.protected(*rtype) {
+                self.out.leftovers.push(Leftover {
+                    name: self.name.clone(),
+                    rtype: rtype.to_string(),
+                    why: self.describe(here),
+                    uid: match &here.writer {
+                        Writer::Ours(note) => Some(note.uid.clone()),
+                        Writer::Nobody | Writer::Other(_) => None,
+                    },
+                });
+            }
+        }
+        for word in &self.unmodelled {
+            self.out.leftovers.push(Leftover {
+                name: self.name.clone(),
+                rtype: (*word).to_owned(),
+                why: "of a type that is not managed here".to_owned(),
+                uid: None,
+            });
+        }
+    }
+
+    /// Whether a stored RRset that no admitted claim covers goes, and on what ground.
+    fn goes(&self, rtype: RecordType, here: &Here<'v>) -> Option<(Party, DeleteReason)> {
+        if self.protected(rtype) {
+            return None;
+        }
+        let note = match &here.writer {
+            Writer::Other(_) => return None,
+            Writer::Nobody => return self.evidence(rtype),
+            Writer::Ours(note) => note,
+        };
+        let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
+            return self.implicit(rtype, here, note);
+        };
+        let why = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
+            Hold::Going => DeleteReason::Going,
+            Hold::Lost => DeleteReason::Lost,
+            // The old type goes only in the PATCH that writes the new one.
+            Hold::Retyped if self.accepted.iter().any(|c| c.uid() == note.uid) => {
+                DeleteReason::Retyped
+            }
+            Hold::Retyped | Hold::Declared | Hold::Unknown => return None,
+        };
+        Some((Party { uid: note.uid.clone(), key: writer.set.meta.key() }, why))
+    }
+
+    /// The object is not on the list: it goes if the note's fingerprint is what is read.
+    fn implicit(
+        &self,
+        rtype: RecordType,
+        here: &Here<'v>,
+        note: &Note,
+    ) -> Option<(Party, DeleteReason)> {
+        let key: ObjectKey = note.object.parse().ok()?;
+        let unchanged = here.rrset.contents(rtype).is_some_and(|c| c.fingerprint() == note.h);
+        if !unchanged || self.view.holder.is_none() || self.guarded(&key) {
+            return None;
+        }
+        Some((Party { uid: note.uid.clone(), key }, DeleteReason::Implicit))
+    }
+
+    /// A record set of that namespace has a zone reference that cannot be read: nothing implicit goes there.
+    fn guarded(&self, key: &ObjectKey) -> bool {
+        let unreadable = |s: &SetFacts<'_>| s.set.zone.is_none();
+        self.view.sets.values().any(|s| s.set.meta.namespace == key.namespace && unreadable(s))
+    }
+
+    fn evidence(&self, rtype: RecordType) -> Option<(Party, DeleteReason)> {
+        self.view.evidence.get(&(self.name.clone(), rtype)).cloned()
+    }
+
+    fn protected(&self, rtype: RecordType) -> bool {
+        protected(self.view.zone, &self.view.below, self.name, rtype)
+    }
+
+    /// The comments to send with a write: others' as they are, and our note. `None` where the server
+    /// keeps none, since the mere key would fail the whole request there.
+    fn comments(&self, rtype: RecordType, note: Option<&Note>) -> Option<Vec<Comment>> {
+        if !self.view.comments {
+            return None;
+        }
+        let stored = self.here.get(&rtype).map(|h| h.rrset).or(self.shells.get(&rtype).copied());
+        let mut comments: Vec<Comment> =
+            stored.into_iter().flat_map(StoredRrset::foreign_comments).cloned().collect();
+        let old = stored.map_or(&[] as &[Comment], |r| &r.comments);
+        comments.extend(note.map(|n| n.to_comment(old)));
+        Some(comments)
+    }
+
+    fn verdict(&mut self, claim: &Claim<'v>, verdict: Verdict) {
+        self.out.verdicts.push(ClaimVerdict {
+            uid: claim.uid().to_owned(),
+            name: self.name.clone(),
+            verdict,
+        });
+    }
+
+    /// Why a stored RRset is where it is, for people.
+    fn describe(&self, here: &Here<'v>) -> String {
+        match &here.writer {
+            Writer::Nobody => "that nobody's note claims".to_owned(),
+            Writer::Other(note) => format!("noted by the owner {:?}", note.owner),
+            Writer::Ours(note) if self.view.sets.contains_key(note.uid.as_str()) => {
+                format!("of DNSRecordSet {}", note.object)
+            }
+            Writer::Ours(note) => {
+                format!("of DNSRecordSet {}, which is gone, changed by hand since", note.object)
+            }
+        }
+    }
+}
+
+/// Never deleted: a zone without its apex SOA or NS is dead, and what a longer zone shadows is held.
+pub(super) fn protected(zone: &Name, below: &[&Name], name: &Name, rtype: RecordType) -> bool {
+    let apex = name == zone && matches!(rtype, RecordType::Soa | RecordType::Ns);
+    apex || shadowing(below, name, rtype).is_some()
+}
+
+/// The longer zone on the server that answers for a name; the delegation at its apex is the parent's.
+fn shadowing<'a>(below: &[&'a Name], name: &Name, rtype: RecordType) -> Option<&'a Name> {
+    let zone = below.iter().find(|z| name.is_at_or_below(z))?;
+    let delegation = rtype == RecordType::Ns && name == *zone;
+    (!delegation).then_some(*zone)
+}
+
+/// Stored records as one line: `300 "a" "b"`.
+fn text(rrset: &StoredRrset) -> String {
+    let mut records: Vec<&str> = rrset.records.iter().map(|r| r.content.as_str()).collect();
+    records.sort_unstable();
+    format!("{} {}", rrset.ttl, records.join(" | "))
+}

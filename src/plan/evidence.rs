@@ -1,0 +1,69 @@
+//! Who wrote an RRset that carries no note: on servers without comments, and at the first contact with a zone
+//! that the incumbent filled, only the objects' own word tells.
+
+use std::collections::BTreeMap;
+
+use super::World;
+use super::change::{DeleteReason, Party};
+use super::note::Mark;
+use super::sets::{Place, SetFacts};
+use super::snapshot::ZoneContents;
+use crate::api::FINALIZER_RECORD_SET;
+use crate::dns::name::Name;
+use crate::dns::rrset::RecordType;
+
+/// Note-less RRsets that we wrote all the same, in a zone without notes of ours (first contact, or a
+/// server without comments): what a Terminating set spells or had programmed, and what a live set had
+/// programmed and its spec has lost.
+pub(super) fn evidence(
+    world: &World<'_>,
+    domain: &Name,
+    holder: Option<&str>,
+    contents: &ZoneContents,
+) -> BTreeMap<(Name, RecordType), (Party, DeleteReason)> {
+    let mut out = BTreeMap::new();
+    let mark = super::zones::mark_of(&world.snapshot.server, domain, world.policy);
+    for facts in world.sets.values() {
+        let Ok(rtype) = facts.set.rtype else { continue };
+        let (names, why) = if facts.going {
+            if !facts.set.meta.has_finalizer(FINALIZER_RECORD_SET)
+                || !belonged(facts, domain, holder, mark.as_ref())
+            {
+                continue;
+            }
+            let mut names = facts.spelled_names(domain);
+            names.extend(facts.programmed_names(domain));
+            (names, DeleteReason::Going)
+        } else if facts.place == Place::Accepted(domain.clone()) && !facts.declared.partly_known {
+            let lost = facts.programmed_names(domain).into_iter();
+            let lost = lost.filter(|n| !facts.declared.groups.contains_key(n)).collect();
+            (lost, DeleteReason::Lost)
+        } else {
+            continue;
+        };
+        let party = Party { uid: facts.set.meta.uid.clone(), key: facts.set.meta.key() };
+        for name in names.into_iter().filter(|n| contents.get(n, rtype).is_some()) {
+            out.insert((name, rtype), (party.clone(), why));
+        }
+    }
+    out
+}
+
+/// Whether a going set's contents lay in this zone: its DNSZone has the domain and nobody else holds
+/// it, or that object is gone and the zone's mark carries the uid of one of the set's owner references.
+fn belonged(
+    facts: &SetFacts<'_>,
+    domain: &Name,
+    holder: Option<&str>,
+    mark: Option<&Mark>,
+) -> bool {
+    let owners = &facts.set.meta.owners;
+    match &facts.place {
+        Place::Accepted(zone) => zone == domain,
+        Place::NotServed(zone) => {
+            let rival = holder.is_some_and(|uid| !facts.refers_to(Some(uid)));
+            zone.as_ref() == Some(domain) && !rival
+        }
+        Place::Unresolved => owners.iter().any(|o| mark.is_some_and(|m| m.names(&o.uid))),
+    }
+}

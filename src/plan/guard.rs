@@ -1,0 +1,174 @@
+//! What was seen while the plan was being secured, and what it takes out of the plan. `confirm` can only
+//! turn changes into holds, never add one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Plan;
+use super::change::{Change, DeleteReason, Verdict};
+use super::zone_plan::ZoneStep;
+use crate::api::conditions::{reason, sentence};
+use crate::api::object::ObjectKey;
+use crate::dns::name::Name;
+
+/// What a live GET of an object said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveObject {
+    /// 404.
+    Gone,
+    /// It exists, with this uid.
+    Uid(String),
+    /// It could not be asked.
+    Unknown,
+}
+
+/// What was found out between the decision and the first write.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Record sets that changed or went while they were being secured: uid and why.
+    pub lost_sets: BTreeMap<String, String>,
+    /// The same for DNSZones.
+    pub lost_zones: BTreeMap<String, String>,
+    /// Record sets that should have been deleted with their DNSZone and were not, and why.
+    pub kept_sets: BTreeMap<String, String>,
+    /// Terminating DNSZones of which a reference could not be taken off a live record set, and why.
+    pub unstripped: BTreeMap<String, String>,
+    /// Live GETs of the objects that implicit deletes turn on.
+    pub live: BTreeMap<ObjectKey, LiveObject>,
+}
+
+impl Evidence {
+    /// Whether anything went wrong while the plan was secured.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        let Evidence { lost_sets, lost_zones, kept_sets, unstripped, live } = self;
+        let unknown = |l: &LiveObject| *l == LiveObject::Unknown;
+        [lost_sets, lost_zones, kept_sets, unstripped].iter().any(|m| !m.is_empty())
+            || live.values().any(unknown)
+    }
+}
+
+/// The objects whose absence an implicit delete turns on: each needs a live GET.
+#[must_use]
+pub fn questions(plan: &Plan) -> BTreeSet<ObjectKey> {
+    let changes = plan.zones.values().flat_map(|z| z.names.values()).flat_map(|n| n.types.values());
+    changes
+        .filter_map(|change| match change {
+            Change::Delete { by, why: DeleteReason::Implicit, .. } => Some(by.key.clone()),
+            Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => None,
+        })
+        .collect()
+}
+
+/// Takes out of the plan what the evidence does not bear.
+pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
+    for (uid, why) in &evidence.lost_zones {
+        hold_zones_of(&mut plan, uid, why);
+    }
+    for (uid, why) in evidence.lost_sets.iter().chain(&evidence.kept_sets) {
+        let touched = names_touching(&plan, uid);
+        for (zone, name) in touched {
+            hold_name(&mut plan, &zone, &name, why);
+        }
+    }
+    for object in plan.objects.values_mut() {
+        let Some(deletion) = &mut object.deletion else {
+            continue;
+        };
+        let kept = deletion.dependants.iter().find_map(|m| {
+            let why = evidence.kept_sets.get(&m.uid)?;
+            Some(format!("DNSRecordSet {} could not be deleted: {why}", m.key()))
+        });
+        let held = kept.or_else(|| evidence.unstripped.get(&object.meta.uid).cloned());
+        if let Some(why) = held {
+            deletion.held = Some(why.clone());
+            if let Some(zone) = deletion.takes.take().and_then(|z| plan.zones.get_mut(&z)) {
+                zone.step = ZoneStep::Keep;
+                zone.withheld = Some(why);
+            }
+        }
+    }
+    hold_unproved(&mut plan, &evidence.live);
+    plan
+}
+
+/// Everything in the zones that a DNSZone was going to be written for.
+fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
+    let concerned: Vec<Name> = plan
+        .objects
+        .get(uid)
+        .and_then(|o| o.domain.clone())
+        .into_iter()
+        .filter(|d| plan.zones.contains_key(d))
+        .collect();
+    for domain in concerned {
+        let names: Vec<Name> =
+            plan.zones.get(&domain).into_iter().flat_map(|z| z.names.keys().cloned()).collect();
+        for name in names {
+            hold_name(plan, &domain, &name, why);
+        }
+        if let Some(zone) = plan.zones.get_mut(&domain) {
+            zone.step = ZoneStep::Keep;
+            zone.withheld = Some(why.to_owned());
+        }
+    }
+}
+
+/// Names where a set has a claim or on whose account something is deleted.
+fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
+    let targets = plan.sets.get(uid).into_iter().flat_map(|s| s.raws.values());
+    let mut out: BTreeSet<(Name, Name)> = targets
+        .filter_map(|r| r.target.as_ref())
+        .map(|t| (t.zone.clone(), t.name.clone()))
+        .collect();
+    for (zone, zone_plan) in &plan.zones {
+        for (name, change) in &zone_plan.names {
+            let by = |c: &Change| match c {
+                Change::Delete { by, .. } | Change::Adopt { by, .. } => by.uid == uid,
+                Change::Replace { by, .. } => by.as_ref().is_some_and(|p| p.uid == uid),
+            };
+            if change.types.values().any(by) {
+                out.insert((zone.clone(), name.clone()));
+            }
+        }
+    }
+    out
+}
+
+/// What is stored at a name stays as it is for this pass, and nobody inherits it.
+fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
+    if let Some(zone) = plan.zones.get_mut(zone) {
+        zone.names.remove(name);
+    }
+    let raws = plan.sets.values_mut().flat_map(|s| s.raws.values_mut());
+    for raw in raws {
+        let here = raw.target.as_ref().is_some_and(|t| t.zone == *zone && t.name == *name);
+        if here && raw.verdict == Verdict::Sent {
+            let message = sentence::detailed(sentence::PENDING_NAME, why);
+            raw.verdict = Verdict::Not(reason::PENDING, message);
+        }
+    }
+}
+
+/// An implicit delete stays only if a live GET says that the object is gone, or another by its uid. A write
+/// that needs such a delete waits with it.
+fn hold_unproved(plan: &mut Plan, live: &BTreeMap<ObjectKey, LiveObject>) {
+    let mut held = Vec::new();
+    for (zone, zone_plan) in &mut plan.zones {
+        for (name, change) in &mut zone_plan.names {
+            let unproved = |c: &Change| match c {
+                Change::Delete { by, why: DeleteReason::Implicit, .. } => match live.get(&by.key) {
+                    Some(LiveObject::Gone) => false,
+                    Some(LiveObject::Uid(uid)) => *uid == by.uid,
+                    Some(LiveObject::Unknown) | None => true,
+                },
+                Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => false,
+            };
+            if change.types.values().any(unproved) {
+                held.push((zone.clone(), name.clone()));
+            }
+        }
+    }
+    for (zone, name) in held {
+        hold_name(plan, &zone, &name, "it is not proved that the object of an RRset here is gone");
+    }
+}

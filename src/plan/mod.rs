@@ -1,0 +1,125 @@
+//! The decision. `decide` turns two full states into one global plan, `confirm` turns some of its
+//! changes into holds, `settle` turns the servers' answers into statuses and releases. All three are
+//! total, deterministic and pure: no I/O, no clock, no logging.
+//!
+//! ```text
+//! Snapshot ─ zones ─ sets ─► zone_plan (diff, name by name) ─► objects ─► Plan
+//!                                    confirm(Plan, Evidence)  ─► Plan
+//!                                    settle(Plan, Applied)    ─► Aftermath
+//! ```
+
+pub mod batch;
+pub mod change;
+pub mod desired;
+mod diff;
+mod evidence;
+pub mod guard;
+pub mod note;
+pub mod objects;
+pub mod outcome;
+pub mod print;
+pub mod set_plan;
+pub mod sets;
+pub mod settle;
+pub mod snapshot;
+pub mod summary;
+pub mod zone_plan;
+pub mod zones;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use guard::{Evidence, LiveObject, confirm};
+pub use objects::ObjectPlan;
+pub use outcome::{Applied, Failure, Outcome, Proof, ZoneApplied};
+pub use set_plan::SetPlan;
+pub use settle::{Aftermath, settle};
+pub use snapshot::Snapshot;
+pub use zone_plan::{ZonePlan, ZoneStep};
+
+use crate::dns::name::Name;
+
+/// What the configuration says about deciding.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Tells this daemon's notes and marks from another's.
+    pub owner_id: String,
+    /// The `controllerName`s of classes that are ours.
+    pub controller_names: BTreeSet<String>,
+    /// Namespaces that are ours; empty means all.
+    pub namespaces: BTreeSet<String>,
+    /// Longest time that a request to PowerDNS may take, in milliseconds: until then a foreign mark
+    /// that was sent before ours may still land.
+    pub request_timeout: u64,
+}
+
+/// What one pass leaves for the next. Losing it costs requests, never correctness.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// When each zone's mark was acknowledged, in milliseconds on the pass's clock.
+    pub marks: BTreeMap<Name, u64>,
+}
+
+/// Everything that one pass means to do, and what it will say about what it does not do.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Plan {
+    /// By PowerDNS zone.
+    pub zones: BTreeMap<Name, ZonePlan>,
+    /// Record sets by uid.
+    pub sets: BTreeMap<String, SetPlan>,
+    /// DNSZones by uid.
+    pub objects: BTreeMap<String, ObjectPlan>,
+    /// Zones in PowerDNS with our mark whose DNSZone is gone. Reported, never touched.
+    pub orphans: BTreeSet<Name>,
+    /// Why PowerDNS could not be read at all.
+    pub blind: Option<String>,
+}
+
+/// Decides what one pass does.
+pub fn decide(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Plan {
+    let zones = zones::zones(&snapshot.cluster, &snapshot.server, policy);
+    let sets = sets::sets(&snapshot.cluster.sets, &zones);
+    let world = World { snapshot, memory, policy, zones: &zones, sets: &sets };
+    let mut plan = Plan {
+        blind: snapshot.server.zones.as_ref().err().cloned(),
+        orphans: world.orphans(),
+        ..Plan::default()
+    };
+    let mut domains: BTreeSet<&Name> =
+        zones.by_uid.values().filter_map(|f| f.domain.as_ref()).collect();
+    domains.extend(snapshot.server.zones.iter().flat_map(BTreeMap::keys));
+    let mut verdicts = set_plan::Verdicts::new();
+    for domain in domains {
+        let (zone, said) = zone_plan::plan_zone(&world, domain);
+        verdicts.extend(said);
+        plan.zones.insert(domain.clone(), zone);
+    }
+    plan.sets = set_plan::set_plans(&world, &plan.zones, &verdicts);
+    plan.objects = objects::object_plans(&world, &plan);
+    plan
+}
+
+/// What all parts of the decision look at.
+pub(crate) struct World<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) memory: &'a Memory,
+    pub(crate) policy: &'a Policy,
+    pub(crate) zones: &'a zones::Zones<'a>,
+    pub(crate) sets: &'a sets::Sets<'a>,
+}
+
+impl World<'_> {
+    /// Marked by us for a DNSZone that is not on the complete list, with nobody to take it over.
+    fn orphans(&self) -> BTreeSet<Name> {
+        let listed = self.snapshot.server.zones.iter().flatten();
+        let known =
+            |name: &Name| self.zones.by_uid.values().any(|f| f.domain.as_ref() == Some(name));
+        listed
+            .filter(|(name, zone)| {
+                let mark = note::Mark::read(&zone.account, &self.policy.owner_id);
+                matches!(mark, note::Mark::Ours(_)) && !known(name)
+            })
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+}

@@ -1,0 +1,238 @@
+//! What a pass means for each DNSZone: its standing, what its status will rest on, and how it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::change::Change;
+use super::set_plan::{Secure, quiet};
+use super::sets::SetFacts;
+use super::zone_plan::{ZonePlan, ZoneStep};
+use super::zones::{ClassState, Standing, ZoneFacts};
+use super::{Plan, World};
+use crate::api::conditions::{reason, sentence};
+use crate::api::object::{Meta, Owner, ZoneStatus};
+use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
+use crate::dns::name::Name;
+use crate::dns::rdata::Rdata;
+use crate::dns::rrset::RecordType;
+
+/// One DNSZone's part of the plan.
+#[derive(Clone, Debug)]
+pub struct ObjectPlan {
+    /// The object as listed.
+    pub meta: Meta,
+    /// Its status as listed.
+    pub status: ZoneStatus,
+    /// Its domain.
+    pub domain: Option<Name>,
+    /// What it may do.
+    pub standing: Standing,
+    /// Another controller serves its class and accepted it: nothing is said about it.
+    pub quiet: bool,
+    /// Our finalizer is missing on a zone that is served.
+    pub secure: Option<Secure>,
+    /// `status.nameservers`.
+    pub nameservers: Vec<String>,
+    /// `status.recordCount`: entries of the record sets that name it.
+    pub record_count: i64,
+    /// What `Programmed` rests on.
+    pub programmed: ZoneProgrammed,
+    /// Said with success.
+    pub remark: Option<String>,
+    /// Present if it is Terminating with our finalizer.
+    pub deletion: Option<Deletion>,
+}
+
+/// What a DNSZone's `Programmed` rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZoneProgrammed {
+    /// Zone, SOA and NS were read, except for these apex RRsets that are being written.
+    Read(BTreeSet<RecordType>),
+    /// The zone's creation.
+    Created,
+    /// It is not: reason and message.
+    Not(&'static str, String),
+}
+
+/// The end of a Terminating DNSZone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Live record sets that name it: deleted in Kubernetes first.
+    pub dependants: Vec<Meta>,
+    /// Record sets that name another DNSZone by now and still refer to this one, with the owner references
+    /// that stay.
+    pub strip: Vec<(Meta, Vec<Owner>)>,
+    /// Record sets whose release it waits for: uid.
+    pub waits_for: BTreeSet<String>,
+    /// The PowerDNS zone that goes with it.
+    pub takes: Option<Name>,
+    /// Why nothing can be decided in this pass.
+    pub held: Option<String>,
+}
+
+/// Builds the DNSZones' part of the plan.
+pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, ObjectPlan> {
+    let plans = world.zones.by_uid.values().map(|facts| {
+        let meta = &facts.zone.meta;
+        let zone = facts.domain.as_ref().and_then(|d| plan.zones.get(d));
+        let mut finalizers = meta.finalizers.clone();
+        if !meta.has_finalizer(FINALIZER_ZONE) {
+            finalizers.push(FINALIZER_ZONE.to_owned());
+        }
+        let lacks = facts.standing == Standing::Served && finalizers != meta.finalizers;
+        let object = ObjectPlan {
+            meta: meta.clone(),
+            status: facts.zone.status.clone(),
+            domain: facts.domain.clone(),
+            standing: facts.standing.clone(),
+            quiet: quiet(facts, meta, FINALIZER_ZONE, &facts.zone.status.conditions),
+            secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),
+            nameservers: nameservers(world, facts),
+            record_count: sets_of(world, facts)
+                .filter(|s| !s.set.meta.terminating)
+                .map(|s| i64::try_from(s.set.entries.len()).unwrap_or(i64::MAX))
+                .sum(),
+            programmed: programmed(facts, zone),
+            remark: remark(world, facts),
+            deletion: deletion(world, facts, zone),
+        };
+        (meta.uid.clone(), object)
+    });
+    plans.collect()
+}
+
+fn sets_of<'a>(world: &World<'a>, facts: &ZoneFacts<'_>) -> impl Iterator<Item = &'a SetFacts<'a>> {
+    let key = facts.zone.meta.key();
+    world.sets.values().filter(move |s| {
+        s.set.meta.namespace == key.namespace && s.set.zone.as_ref() == Some(&key.name)
+    })
+}
+
+/// The class's servers as it spells them, sorted and without repeats; without any, the NS as read.
+fn nameservers(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<String> {
+    let served = facts.standing == Standing::Served;
+    let ClassState::Ours(class) = facts.class else {
+        return facts.zone.status.nameservers.clone();
+    };
+    if !served {
+        return facts.zone.status.nameservers.clone();
+    }
+    let declared: BTreeSet<String> = class.servers.iter().cloned().collect();
+    if !declared.is_empty() {
+        return declared.into_iter().collect();
+    }
+    let zones = world.snapshot.server.zones.as_ref().ok();
+    let stored = zones.zip(facts.domain.as_ref()).and_then(|(zones, d)| zones.get(d));
+    let contents = stored.and_then(|z| z.contents.as_ref().ok());
+    let ns = contents.zip(facts.domain.as_ref()).and_then(|(c, d)| c.get(d, RecordType::Ns));
+    ns.map_or_else(
+        || facts.zone.status.nameservers.clone(),
+        |ns| {
+            let names: BTreeSet<String> = ns.records.iter().map(|r| r.content.clone()).collect();
+            names.into_iter().collect()
+        },
+    )
+}
+
+fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed {
+    let waiting =
+        || ZoneProgrammed::Not(reason::PENDING, sentence::WAITING_FOR_DEFAULT_RECORDS.to_owned());
+    match &facts.standing {
+        Standing::Served => {}
+        Standing::InUse => {
+            let message = sentence::ZONE_IN_USE.to_owned();
+            return ZoneProgrammed::Not(reason::ZONE_IN_USE, message);
+        }
+        Standing::Waiting(..) | Standing::Terminating => return waiting(),
+    }
+    let Some((plan, domain)) = zone.zip(facts.domain.as_ref()) else {
+        return waiting();
+    };
+    let apex = plan.names.get(domain).map(|c| &c.types);
+    let written: BTreeSet<RecordType> = [RecordType::Soa, RecordType::Ns]
+        .into_iter()
+        .filter(|t| apex.is_some_and(|a| matches!(a.get(t), Some(Change::Replace { .. }))))
+        .collect();
+    match (&plan.step, &plan.withheld) {
+        // PowerDNS makes an SOA itself where the POST has none; nobody makes the NS.
+        (ZoneStep::Create { .. }, _) if written.contains(&RecordType::Ns) => {
+            ZoneProgrammed::Created
+        }
+        (ZoneStep::Create { .. }, _) => waiting(),
+        (_, Some(why)) if plan.apex.is_empty() => ZoneProgrammed::Not(
+            reason::PDNS_ERROR,
+            sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, why),
+        ),
+        _ => {
+            let all = plan.apex.union(&written).count() == 2;
+            if all { ZoneProgrammed::Read(written) } else { waiting() }
+        }
+    }
+}
+
+/// A record set that declares other apex NS than the class has servers is obeyed, and said.
+fn remark(world: &World<'_>, facts: &ZoneFacts<'_>) -> Option<String> {
+    let (Standing::Served, ClassState::Ours(class)) = (&facts.standing, facts.class) else {
+        return None;
+    };
+    let domain = facts.domain.as_ref()?;
+    let target = |s: &String| Rdata::from_target(RecordType::Ns, s).ok().flatten();
+    let servers: BTreeSet<Rdata> = class.servers.iter().filter_map(target).collect();
+    let declares = |s: &&SetFacts<'_>| {
+        let group = s.declared.groups.get(domain);
+        let ns = s.set.rtype == Ok(RecordType::Ns);
+        ns && group.is_some_and(|g| g.contents.as_ref().is_ok_and(|c| *c.values() != servers))
+    };
+    let set = sets_of(world, facts).find(declares)?;
+    let key = set.set.meta.key();
+    (!servers.is_empty())
+        .then(|| format!("the apex NS are those of DNSRecordSet {key}, not those of the class"))
+}
+
+fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> Option<Deletion> {
+    let meta = &facts.zone.meta;
+    if facts.standing != Standing::Terminating || !meta.has_finalizer(FINALIZER_ZONE) {
+        return None;
+    }
+    let takes = zone
+        .is_some_and(|z| matches!(&z.step, ZoneStep::Delete { by } if *by == meta.uid))
+        .then(|| facts.domain.clone())
+        .flatten();
+    let mine = || sets_of(world, facts);
+    let held = match &world.snapshot.server.zones {
+        Err(why) => Some(why.clone()),
+        Ok(zones) => facts
+            .domain
+            .as_ref()
+            .and_then(|d| zones.get(d))
+            .and_then(|z| z.contents.as_ref().err().filter(|_| z.writable()).cloned()),
+    };
+    Some(Deletion {
+        dependants: mine()
+            .filter(|s| !s.set.meta.terminating)
+            .map(|s| s.set.meta.clone())
+            .collect(),
+        waits_for: mine()
+            .filter(|s| s.set.meta.has_finalizer(FINALIZER_RECORD_SET))
+            .map(|s| s.set.meta.uid.clone())
+            .collect(),
+        strip: strip(world, facts),
+        takes,
+        held,
+    })
+}
+
+/// Owner references that the garbage collector would act on although the set has moved on.
+fn strip(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<(Meta, Vec<Owner>)> {
+    let meta = &facts.zone.meta;
+    let moved = |s: &&SetFacts<'_>| {
+        let names_it = s.set.zone.as_ref() == Some(&meta.name);
+        let same = s.set.meta.namespace == meta.namespace;
+        same && !names_it && s.set.zone.is_some() && !s.going && s.refers_to(Some(&meta.uid))
+    };
+    let stripped = world.sets.values().filter(moved).map(|s| {
+        let mut owners = s.set.meta.owners.clone();
+        owners.retain(|o| o.uid != meta.uid);
+        (s.set.meta.clone(), owners)
+    });
+    stripped.collect()
+}

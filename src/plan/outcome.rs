@@ -1,0 +1,129 @@
+//! What the servers answered to one pass's requests. Only this can become a claim of success:
+//! `Proof` has no other source than an answer, and `settle` takes nothing else.
+
+use std::collections::BTreeMap;
+
+use crate::api::conditions::{reason, sentence};
+use crate::dns::name::Name;
+use crate::dns::rrset::RecordType;
+
+/// A 2xx answer, or a 404 that proves absence. It cannot be made without a status code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof(());
+
+impl Proof {
+    /// The proof that lies in a status code: 2xx means done (RFC 9110 §15.3).
+    #[must_use]
+    pub fn of(status: u16) -> Option<Proof> {
+        (200..300).contains(&status).then_some(Proof(()))
+    }
+}
+
+/// How one planned change ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server acknowledged it.
+    Done(Proof),
+    /// It was not done, or nobody knows.
+    Failed(Failure),
+}
+
+/// Why a change has no proof. Each class has its own sentence, and none is ever success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// 422 that names this RRset, or that was narrowed down to it.
+    Refused(String),
+    /// 422: something else is at the name.
+    Conflict(String),
+    /// Another RRset of the same name was refused, and a name is never half changed.
+    NameHeld(String),
+    /// 404 on the zone.
+    ZoneMissing,
+    /// 401: the API key is wrong; nothing can be done for anybody.
+    Unauthorized,
+    /// Another status the server gave.
+    Status(u16),
+    /// No answer, or one that could not be read: the change may have been made.
+    Unknown(String),
+    /// It was never sent, because something before it failed.
+    NotSent(String),
+}
+
+impl Failure {
+    /// Condition reason and message. The server's text stays in the log: it can hold contents of others.
+    #[must_use]
+    pub fn condition(&self) -> (&'static str, String) {
+        let detailed = |s: &str, d: &str| sentence::detailed(s, d);
+        match self {
+            Failure::Refused(detail) => (reason::PDNS_ERROR, detailed(sentence::REJECTED, detail)),
+            Failure::Conflict(detail) => (reason::CONFLICT, detailed(sentence::CONFLICT, detail)),
+            Failure::NameHeld(detail) => {
+                (reason::PENDING, detailed(sentence::PENDING_NAME, detail))
+            }
+            Failure::ZoneMissing => (reason::PDNS_ERROR, sentence::ZONE_NOT_FOUND.to_owned()),
+            Failure::Unauthorized => {
+                (reason::PDNS_ERROR, detailed(sentence::FAILED, "PowerDNS refused the API key"))
+            }
+            Failure::Status(code) if *code >= 500 => {
+                (reason::PDNS_ERROR, sentence::INTERNAL.to_owned())
+            }
+            Failure::Status(code) => {
+                (reason::PDNS_ERROR, detailed(sentence::FAILED, &format!("status {code}")))
+            }
+            Failure::Unknown(detail) => (reason::PDNS_ERROR, detailed(sentence::FAILED, detail)),
+            Failure::NotSent(detail) => (reason::PENDING, detailed(sentence::PENDING_NAME, detail)),
+        }
+    }
+
+    /// Whether the next pass may well succeed without anybody changing anything.
+    #[must_use]
+    pub fn passing(&self) -> bool {
+        match self {
+            Failure::Refused(_) | Failure::Conflict(_) | Failure::NameHeld(_) => false,
+            Failure::ZoneMissing
+            | Failure::Unauthorized
+            | Failure::Status(_)
+            | Failure::Unknown(_)
+            | Failure::NotSent(_) => true,
+        }
+    }
+}
+
+/// The answers of one pass, by PowerDNS zone.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    /// Zones that were written to or tried.
+    pub zones: BTreeMap<Name, ZoneApplied>,
+}
+
+/// The answers for one zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneApplied {
+    /// The zone's creation, marking or deletion, whichever the plan asked for.
+    pub zone: Option<Outcome>,
+    /// Milliseconds on the pass's clock when a mark was acknowledged.
+    pub marked_at: Option<u64>,
+    /// Each RRset change that was tried.
+    pub keys: BTreeMap<(Name, RecordType), Outcome>,
+}
+
+impl Applied {
+    /// The outcome of one RRset's change. A deleted zone proves every RRset in it gone.
+    #[must_use]
+    pub fn key(&self, zone: &Name, name: &Name, rtype: RecordType) -> Outcome {
+        self.zones
+            .get(zone)
+            .and_then(|z| z.keys.get(&(name.clone(), rtype)))
+            .cloned()
+            .unwrap_or_else(|| Outcome::Failed(Failure::NotSent("not reached in this pass".into())))
+    }
+
+    /// The outcome of the zone's own creation, marking or deletion.
+    #[must_use]
+    pub fn zone(&self, zone: &Name) -> Outcome {
+        self.zones
+            .get(zone)
+            .and_then(|z| z.zone.clone())
+            .unwrap_or_else(|| Outcome::Failed(Failure::NotSent("not reached in this pass".into())))
+    }
+}

@@ -1,0 +1,137 @@
+//! A plan as text for people and for review: the same state prints the same bytes, sorted.
+
+use std::fmt::{self, Display};
+
+use super::Plan;
+use super::change::{Change, Verdict};
+use super::zone_plan::{ZonePlan, ZoneStep};
+use crate::dns::name::Name;
+use crate::dns::rdata::Dialect;
+use crate::dns::rrset::{Contents, RecordType};
+
+/// Prints a plan; `dialect` decides how contents are spelt.
+#[derive(Debug)]
+pub struct Printed<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The server's way to write texts.
+    pub dialect: Dialect,
+}
+
+impl Plan {
+    /// Whether a pass would change anything that is served. Adoptions and marks are no difference.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.zones.values().any(|zone| {
+            let step = matches!(zone.step, ZoneStep::Create { .. } | ZoneStep::Delete { .. });
+            let served = |c: &Change| !matches!(c, Change::Adopt { .. });
+            step || zone.names.values().flat_map(|n| n.types.values()).any(served)
+        })
+    }
+
+    /// Whether something declared cannot be served as things are.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let not = |v: &Verdict| matches!(v, Verdict::Not(..));
+        self.blind.is_some()
+            || self.sets.values().any(|s| {
+                !s.going && (s.accepted.is_err() || s.raws.values().any(|r| not(&r.verdict)))
+            })
+    }
+}
+
+impl Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { zones, sets, objects, orphans, blind } = self.plan;
+        if let Some(why) = blind {
+            writeln!(f, "unread    everything: {why}")?;
+        }
+        for (name, zone) in zones {
+            self.zone(f, name, zone)?;
+        }
+        for name in orphans {
+            writeln!(f, "orphan    {name} has our mark and no DNSZone; it stays")?;
+        }
+        let mut lines: Vec<String> = Vec::new();
+        for set in sets.values() {
+            let key = set.meta.key();
+            if set.going {
+                let why = set.blocked.as_ref().map(|w| format!("; waits: {w}")).unwrap_or_default();
+                lines.push(format!("release   DNSRecordSet {key} once its RRsets are gone{why}"));
+                continue;
+            }
+            if let Err((reason, message)) = &set.accepted {
+                lines.push(format!("refused   DNSRecordSet {key}: {reason}: {message}"));
+                continue;
+            }
+            for (raw, plan) in &set.raws {
+                if let Verdict::Not(reason, message) = &plan.verdict {
+                    lines.push(format!("held      DNSRecordSet {key} {raw}: {reason}: {message}"));
+                }
+            }
+        }
+        for object in objects.values().filter(|o| o.deletion.is_some()) {
+            lines.push(format!("release   DNSZone {} once its record sets are", object.meta.key()));
+        }
+        lines.sort();
+        lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        if !self.plan.differs() && lines.is_empty() && orphans.is_empty() && blind.is_none() {
+            writeln!(f, "nothing to change")?;
+        }
+        Ok(())
+    }
+}
+
+impl Printed<'_> {
+    fn zone(&self, f: &mut fmt::Formatter<'_>, name: &Name, zone: &ZonePlan) -> fmt::Result {
+        match &zone.step {
+            ZoneStep::Keep => {}
+            ZoneStep::Create { .. } => writeln!(f, "create    zone {name}")?,
+            ZoneStep::Mark { .. } => writeln!(f, "mark      zone {name} as ours")?,
+            ZoneStep::Remark { .. } => writeln!(f, "mark      zone {name} for another DNSZone")?,
+            ZoneStep::Delete { .. } => writeln!(f, "delete    zone {name}")?,
+        }
+        if let Some(why) = zone.withheld.as_ref().filter(|_| zone.id.is_some()) {
+            writeln!(f, "withheld  zone {name}: {why}")?;
+        }
+        for (owner, change) in &zone.names {
+            for (rtype, change) in &change.types {
+                self.change(f, owner, *rtype, change)?;
+            }
+        }
+        for left in &zone.leftovers {
+            writeln!(f, "leave     {} {}: {}", left.name, left.rtype, left.why)?;
+        }
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &Name,
+        rtype: RecordType,
+        change: &Change,
+    ) -> fmt::Result {
+        match change {
+            Change::Replace { contents, from, by, .. } => {
+                let to = self.text(contents);
+                let by = by.as_ref().map_or("the class".to_owned(), |p| p.key.to_string());
+                match from {
+                    None => writeln!(f, "create    {name} {rtype} {to} for {by}"),
+                    Some(from) => writeln!(f, "replace   {name} {rtype} {from} -> {to} for {by}"),
+                }
+            }
+            Change::Adopt { by, .. } => writeln!(f, "adopt     {name} {rtype} for {}", by.key),
+            Change::Delete { by, why, was } => {
+                writeln!(f, "delete    {name} {rtype} {was} of {}: {why}", by.key)
+            }
+        }
+    }
+
+    fn text(&self, contents: &Contents) -> String {
+        let values = contents.values().iter();
+        let mut values: Vec<String> = values.map(|v| v.print(self.dialect)).collect();
+        values.sort();
+        format!("{} {}", contents.ttl().get(), values.join(" | "))
+    }
+}

@@ -1,0 +1,284 @@
+//! What a pass means for each DNSRecordSet: what must be on it before anything is written for it, what
+//! is known of its names, and what must be proved gone before it is let go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::World;
+use super::change::{Change, Verdict};
+use super::note::mark;
+use super::sets::{Place, SetFacts};
+use super::zone_plan::ZonePlan;
+use super::zones::{ClassState, Standing, ZoneFacts};
+use crate::api::conditions::{Condition, Truth, kind, reason, sentence};
+use crate::api::object::{Meta, ObjectKey, Owner, RecordSetStatus};
+use crate::api::{API_VERSION, FINALIZER_RECORD_SET, KIND_ZONE};
+use crate::dns::name::Name;
+use crate::dns::rrset::RecordType;
+use crate::dns::zone::owner_name;
+
+/// Verdicts on claims, by record set uid and owner name.
+pub(super) type Verdicts = BTreeMap<(String, Name), Verdict>;
+
+/// One RRset in one PowerDNS zone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trace {
+    /// The zone.
+    pub zone: Name,
+    /// Owner name.
+    pub name: Name,
+    /// Type.
+    pub rtype: RecordType,
+}
+
+/// Metadata that must be on an object before the first write for it: the complete new lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secure {
+    /// All finalizers.
+    pub finalizers: Vec<String>,
+    /// All owner references.
+    pub owners: Vec<Owner>,
+}
+
+/// One record set's part of the plan.
+#[derive(Clone, Debug)]
+pub struct SetPlan {
+    /// The object as listed.
+    pub meta: Meta,
+    /// Its status as listed.
+    pub status: RecordSetStatus,
+    /// Accepted, or the reason and message why not.
+    pub accepted: Result<(), (&'static str, String)>,
+    /// Each raw name of the spec.
+    pub raws: BTreeMap<String, RawPlan>,
+    /// An entry could not be read at all, so the whole can never be called programmed.
+    pub partly_known: bool,
+    /// It is Terminating, or its Terminating DNSZone takes it along.
+    pub going: bool,
+    /// Another controller serves its class and accepted it: nothing is said about it.
+    pub quiet: bool,
+    /// What is missing on it.
+    pub secure: Option<Secure>,
+    /// RRsets that must be proved gone: all that carry its uid if it is going, else those outside its zone.
+    pub traces: BTreeSet<Trace>,
+    /// Names that its status lists as programmed and its spec has lost, with the RRset that must go.
+    pub lost: BTreeMap<String, Trace>,
+    /// Why absence cannot be proved in this pass.
+    pub blocked: Option<String>,
+    /// Owner references that may go once `traces` are proved gone: the complete new list.
+    pub repointed: Option<Vec<Owner>>,
+}
+
+/// One raw name of a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawPlan {
+    /// The RRset it stands for, if it is an owner name of the zone.
+    pub target: Option<Trace>,
+    /// What is known before anything is sent.
+    pub verdict: Verdict,
+    /// Said with success, such as ignored values.
+    pub remark: Option<String>,
+}
+
+/// Builds the record sets' part of the plan.
+pub(super) fn set_plans(
+    world: &World<'_>,
+    zones: &BTreeMap<Name, ZonePlan>,
+    verdicts: &Verdicts,
+) -> BTreeMap<String, SetPlan> {
+    let plans = world.sets.values().map(|facts| {
+        let meta = &facts.set.meta;
+        let traces = traces(facts, zones);
+        let repointed = repointed(world, facts);
+        let watches = facts.going || repointed.is_some();
+        let plan = SetPlan {
+            meta: meta.clone(),
+            status: facts.set.status.clone(),
+            accepted: facts.accepted.clone(),
+            raws: raws(facts, verdicts),
+            partly_known: facts.declared.partly_known,
+            going: facts.going,
+            quiet: named_zone(world, facts).is_some_and(|z| {
+                quiet(z, meta, FINALIZER_RECORD_SET, &facts.set.status.conditions)
+            }),
+            secure: secure_set(world, facts),
+            lost: lost(facts, zones),
+            blocked: watches.then(|| blocked(world, facts)).flatten(),
+            traces,
+            repointed,
+        };
+        (meta.uid.clone(), plan)
+    });
+    plans.collect()
+}
+
+/// RRsets whose disappearance matters to a set: that carry its uid, or that are deleted on its account.
+fn traces(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeSet<Trace> {
+    let uid = &facts.set.meta.uid;
+    let home = match &facts.place {
+        Place::Accepted(domain) if !facts.going => Some(domain),
+        Place::Accepted(_) | Place::NotServed(_) | Place::Unresolved => None,
+    };
+    let mut out = BTreeSet::new();
+    for (zone, plan) in zones.iter().filter(|(zone, _)| Some(*zone) != home) {
+        let mut keys = plan.noted.get(uid).cloned().unwrap_or_default();
+        for (name, change) in &plan.names {
+            for (rtype, change) in &change.types {
+                if matches!(change, Change::Delete { by, .. } if by.uid == *uid) {
+                    keys.insert((name.clone(), *rtype));
+                }
+            }
+        }
+        out.extend(keys.into_iter().map(|(name, rtype)| Trace { zone: zone.clone(), name, rtype }));
+    }
+    out
+}
+
+/// Why the absence of a set's RRsets cannot be proved: a zone that may hold some is unread.
+fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
+    let server = match &world.snapshot.server.zones {
+        Ok(zones) => zones,
+        Err(why) => return Some(why.clone()),
+    };
+    let owner = &world.policy.owner_id;
+    let refs = facts.set.meta.owners.iter().filter(|o| o.kind == KIND_ZONE);
+    let listed = |uid: &str| world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref());
+    let marked = |uid: &str| {
+        let account = mark(owner, uid);
+        server.iter().find(|(_, z)| z.account == account).map(|(name, _)| name)
+    };
+    let mut homes: Vec<Option<&Name>> = refs.map(|o| listed(&o.uid).or(marked(&o.uid))).collect();
+    homes.push(match &facts.place {
+        Place::Accepted(domain) | Place::NotServed(Some(domain)) => Some(domain),
+        Place::NotServed(None) | Place::Unresolved => None,
+    });
+    let anywhere = !facts.going || homes.contains(&None);
+    server.iter().find_map(|(name, zone)| {
+        let why = zone.contents.as_ref().err().filter(|_| zone.writable())?;
+        let concerns = anywhere || homes.contains(&Some(name));
+        concerns.then(|| format!("zone {name}: {why}"))
+    })
+}
+
+fn raws(facts: &SetFacts<'_>, verdicts: &Verdicts) -> BTreeMap<String, RawPlan> {
+    let uid = &facts.set.meta.uid;
+    let mut out = BTreeMap::new();
+    let not = |reason, message: &str| RawPlan {
+        target: None,
+        verdict: Verdict::Not(reason, message.to_owned()),
+        remark: None,
+    };
+    let (waiting, why) = match &facts.accepted {
+        Err((reason, message)) => (*reason, message.as_str()),
+        Ok(()) => (reason::PENDING, sentence::PENDING_NAME),
+    };
+    for raw in facts.set.entries.iter().filter_map(|e| e.name.as_ref()) {
+        out.insert(raw.clone(), not(waiting, why));
+    }
+    let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
+        return out;
+    };
+    for (raw, why) in &facts.declared.bad_names {
+        out.insert(raw.clone(), not(reason::PDNS_ERROR, why));
+    }
+    for (name, group) in &facts.declared.groups {
+        let unsaid = || Verdict::Not(reason::PENDING, sentence::PENDING_NAME.to_owned());
+        let verdict = verdicts.get(&(uid.clone(), name.clone())).cloned().unwrap_or_else(unsaid);
+        let target = Trace { zone: zone.clone(), name: name.clone(), rtype: *rtype };
+        let plan = RawPlan { target: Some(target), verdict, remark: group.remark.clone() };
+        out.extend(group.raws.iter().map(|raw| (raw.clone(), plan.clone())));
+    }
+    out
+}
+
+/// Status names that the spec has lost, while their delete is under way or the zone unread.
+fn lost(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeMap<String, Trace> {
+    let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
+        return BTreeMap::new();
+    };
+    let Some(plan) = zones.get(zone) else {
+        return BTreeMap::new();
+    };
+    let mut out = BTreeMap::new();
+    for status in &facts.set.status.names {
+        let Ok(name) = owner_name(&status.name, zone) else {
+            continue;
+        };
+        let deleted = plan.names.get(&name).and_then(|c| c.types.get(rtype));
+        let deleted =
+            matches!(deleted, Some(Change::Delete { by, .. }) if by.uid == facts.set.meta.uid);
+        let unseen = plan.withheld.is_some() && facts.programmed_names(zone).contains(&name);
+        if !facts.declared.groups.contains_key(&name) && (deleted || unseen) {
+            out.insert(status.name.clone(), Trace { zone: zone.clone(), name, rtype: *rtype });
+        }
+    }
+    out
+}
+
+/// Finalizer and owner reference of an accepted set; stale references to its DNSZone are replaced.
+fn secure_set(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Secure> {
+    let meta = &facts.set.meta;
+    if facts.going || facts.accepted.is_err() {
+        return None;
+    }
+    let zone = &named_zone(world, facts)?.zone.meta;
+    let mut finalizers = meta.finalizers.clone();
+    if !meta.has_finalizer(FINALIZER_RECORD_SET) {
+        finalizers.push(FINALIZER_RECORD_SET.to_owned());
+    }
+    let mut owners = meta.owners.clone();
+    owners.retain(|o| !(is_zone(o) && o.name == zone.name && o.uid != zone.uid));
+    if !owners.iter().any(|o| o.uid == zone.uid) {
+        owners.push(Owner {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND_ZONE.to_owned(),
+            name: zone.name.clone(),
+            uid: zone.uid.clone(),
+            rest: serde_json::Map::new(),
+        });
+    }
+    let missing = finalizers != meta.finalizers || owners != meta.owners;
+    missing.then_some(Secure { finalizers, owners })
+}
+
+/// The owner references of a set that was repointed, without those to the DNSZones it left.
+fn repointed(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Vec<Owner>> {
+    if facts.going || facts.accepted.is_err() {
+        return None;
+    }
+    let zone = &named_zone(world, facts)?.zone.meta;
+    // A Terminating DNSZone has its references taken off before it goes, see `Deletion::strip`.
+    let going = |uid: &str| {
+        let facts = world.zones.by_uid.get(uid);
+        facts.is_some_and(|f| f.standing == Standing::Terminating)
+    };
+    let left = |o: &Owner| is_zone(o) && o.name != zone.name && o.uid != zone.uid && !going(&o.uid);
+    let owners = &facts.set.meta.owners;
+    owners.iter().any(left).then(|| {
+        let secured = secure_set(world, facts).map_or_else(|| owners.clone(), |s| s.owners);
+        secured.into_iter().filter(|o| !left(o)).collect()
+    })
+}
+
+fn is_zone(owner: &Owner) -> bool {
+    owner.kind == KIND_ZONE && owner.api_version.split('/').next() == API_VERSION.split('/').next()
+}
+
+fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFacts<'a>> {
+    let key =
+        ObjectKey { namespace: facts.set.meta.namespace.clone(), name: facts.set.zone.clone()? };
+    world.zones.named(&key)
+}
+
+/// Whether an object is left to the controller of its foreign class: we hold no finalizer on it, and its
+/// status says that it was accepted. Two controllers would overwrite each other's word for ever.
+pub(super) fn quiet(
+    zone: &ZoneFacts<'_>,
+    meta: &Meta,
+    finalizer: &str,
+    conditions: &[Condition],
+) -> bool {
+    let accepted = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
+    matches!(zone.class, ClassState::Foreign(_))
+        && !meta.has_finalizer(finalizer)
+        && conditions.iter().any(accepted)
+}

@@ -1,0 +1,377 @@
+//! What the answers mean: the statuses to write, the objects to let go, and the summary of the pass.
+//!
+//! `Programmed=True` and every release come from here and from nowhere else, and rest on what was read
+//! equal or acknowledged in this pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Plan;
+use super::change::Verdict;
+use super::objects::{ObjectPlan, ZoneProgrammed};
+use super::outcome::{Applied, Failure, Outcome};
+use super::set_plan::{RawPlan, SetPlan, Trace};
+use super::summary::{Summary, summarize};
+use super::zone_plan::ZoneStep;
+use super::zones::Standing;
+use crate::api::conditions::{Condition, Desired, Truth, kind, merge, reason, sentence};
+use crate::api::object::{Meta, NameStatus, Owner};
+use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
+use crate::dns::rrset::RecordType;
+
+/// Names that a status lists one by one; beyond that only those that are not programmed.
+const LISTED_NAMES: usize = 500;
+/// Names that the aggregate condition's message spells out.
+const SPELLED_NAMES: usize = 10;
+
+/// What is left to do in Kubernetes once PowerDNS has answered.
+#[derive(Clone, Debug, Default)]
+pub struct Aftermath {
+    /// Statuses that differ from what is stored.
+    pub statuses: Vec<StatusWrite>,
+    /// Record sets that lose our finalizer.
+    pub set_releases: Vec<Meta>,
+    /// Record sets that lose owner references to DNSZones they have left: the complete new lists.
+    pub repointed: Vec<(Meta, Vec<Owner>)>,
+    /// DNSZones that lose our finalizer, once these record sets have lost theirs.
+    pub zone_releases: Vec<(Meta, BTreeSet<String>)>,
+    /// The pass in figures and names.
+    pub summary: Summary,
+}
+
+/// One status to write, as a merge patch of the status subresource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusWrite {
+    /// `DNSZone` or `DNSRecordSet`.
+    pub kind: &'static str,
+    /// The object.
+    pub meta: Meta,
+    /// `{"status": …}` with the fields that are ours.
+    pub body: Value,
+}
+
+/// Settles a pass. `now` is RFC 3339 in seconds.
+#[must_use]
+pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
+    let mut out = Aftermath::default();
+    let mut waiting: BTreeMap<String, String> = BTreeMap::new();
+    for (uid, set) in &plan.sets {
+        let finalized = set.meta.has_finalizer(FINALIZER_RECORD_SET);
+        if set.going && finalized {
+            match unproved(plan, applied, uid, set) {
+                None => out.set_releases.push(set.meta.clone()),
+                Some(why) => {
+                    out.statuses.extend(set_status(set, &pending_deletion(set, &why), now));
+                    waiting.insert(uid.clone(), why);
+                }
+            }
+        } else if !set.going && !set.quiet {
+            out.statuses.extend(set_status(set, &names(set, applied), now));
+            if let Some(owners) = &set.repointed
+                && unproved(plan, applied, uid, set).is_none()
+            {
+                out.repointed.push((set.meta.clone(), owners.clone()));
+            }
+        }
+    }
+    for object in plan.objects.values() {
+        match &object.deletion {
+            Some(_) => match zone_unproved(plan, applied, object, &waiting) {
+                None => {
+                    let after = object.deletion.iter().flat_map(|d| d.waits_for.clone()).collect();
+                    out.zone_releases.push((object.meta.clone(), after));
+                }
+                Some(why) => {
+                    out.statuses.extend(zone_status(
+                        object,
+                        None,
+                        (Truth::False, reason::PENDING, why),
+                        now,
+                    ));
+                }
+            },
+            None if object.standing == Standing::Terminating || object.quiet => {}
+            None => {
+                let programmed = zone_programmed(object, applied);
+                out.statuses.extend(zone_status(object, Some(accepted(object)), programmed, now));
+            }
+        }
+    }
+    out.summary = summarize(plan, applied, &waiting);
+    out
+}
+
+type Said = (Truth, &'static str, String);
+
+/// Why it is not proved that nothing of a set is left; `None` if it is.
+fn unproved(plan: &Plan, applied: &Applied, uid: &str, set: &SetPlan) -> Option<String> {
+    if let Some(why) = &set.blocked {
+        return Some(why.clone());
+    }
+    // Its DNSZone's deletion speaks for it too: without notes nothing else would.
+    let zone = plan
+        .objects
+        .values()
+        .find_map(|o| o.deletion.as_ref().filter(|d| d.waits_for.contains(uid)));
+    if let Some(deletion) = zone {
+        if let Some(why) = &deletion.held {
+            return Some(why.clone());
+        }
+        if let Some(Outcome::Failed(failure)) = deletion.takes.as_ref().map(|z| applied.zone(z)) {
+            return Some(failure.condition().1);
+        }
+    }
+    set.traces.iter().find_map(|trace| gone(plan, applied, trace).err())
+}
+
+/// Whether an RRset is proved deleted or overwritten.
+fn gone(plan: &Plan, applied: &Applied, trace: &Trace) -> Result<(), String> {
+    let Trace { zone, name, rtype } = trace;
+    let zone_plan = plan.zones.get(zone);
+    let deleted = matches!(zone_plan.map(|z| &z.step), Some(ZoneStep::Delete { .. }));
+    let planned =
+        zone_plan.is_some_and(|z| z.names.get(name).is_some_and(|c| c.types.contains_key(rtype)));
+    let outcome = if deleted {
+        applied.zone(zone)
+    } else if planned {
+        applied.key(zone, name, *rtype)
+    } else {
+        let why = zone_plan.and_then(|z| z.withheld.as_deref()).unwrap_or("it is held");
+        return Err(format!("{name} {rtype} is still in zone {zone}: {why}"));
+    };
+    match outcome {
+        Outcome::Done(_) => Ok(()),
+        Outcome::Failed(failure) => {
+            Err(format!("{name} {rtype} in zone {zone}: {}", failure.condition().1))
+        }
+    }
+}
+
+fn zone_unproved(
+    plan: &Plan,
+    applied: &Applied,
+    object: &ObjectPlan,
+    waiting: &BTreeMap<String, String>,
+) -> Option<String> {
+    let deletion = object.deletion.as_ref()?;
+    if let Some(why) = &deletion.held {
+        return Some(format!("deletion is waiting: {why}"));
+    }
+    if let Some(Outcome::Failed(failure)) = deletion.takes.as_ref().map(|z| applied.zone(z)) {
+        return Some(format!("deletion is waiting: {}", failure.condition().1));
+    }
+    let blocking: Vec<String> = deletion
+        .waits_for
+        .iter()
+        .filter(|uid| waiting.contains_key(*uid))
+        .filter_map(|uid| plan.sets.get(uid).map(|s| s.meta.key().to_string()))
+        .collect();
+    (!blocking.is_empty()).then(|| {
+        format!("deletion is waiting for {}", spelled(blocking.iter().map(String::as_str)))
+    })
+}
+
+/// What became of each raw name of a live set's spec, and of names that its spec lost.
+fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
+    let mut out: BTreeMap<String, Said> =
+        set.raws.iter().map(|(raw, plan)| (raw.clone(), said(plan, applied))).collect();
+    for (raw, Trace { zone, name, rtype }) in &set.lost {
+        if let Outcome::Failed(failure) = applied.key(zone, name, *rtype) {
+            let message = sentence::detailed(sentence::NOT_IN_SPEC, &failure.condition().1);
+            out.insert(raw.clone(), (Truth::False, reason::PENDING, message));
+        }
+    }
+    out
+}
+
+fn said(raw: &RawPlan, applied: &Applied) -> Said {
+    let programmed = || {
+        let remark = raw.remark.as_deref().unwrap_or_default();
+        let message = sentence::detailed(sentence::NAME_PROGRAMMED, remark);
+        (Truth::True, reason::PROGRAMMED, message)
+    };
+    match (&raw.verdict, &raw.target) {
+        (Verdict::Not(reason, message), _) => (Truth::False, reason, message.clone()),
+        (Verdict::Equal, Some(_)) => programmed(),
+        (Verdict::Sent, Some(t)) => match applied.key(&t.zone, &t.name, t.rtype) {
+            Outcome::Done(_) => programmed(),
+            Outcome::Failed(failure) => {
+                let (reason, message) = failure.condition();
+                (Truth::False, reason, message)
+            }
+        },
+        (Verdict::Equal | Verdict::Sent, None) => {
+            (Truth::False, reason::PENDING, sentence::PENDING_NAME.to_owned())
+        }
+    }
+}
+
+fn pending_deletion(set: &SetPlan, why: &str) -> BTreeMap<String, Said> {
+    let message =
+        sentence::detailed(sentence::PENDING_NAME, &format!("its deletion is not proved: {why}"));
+    let said = (Truth::False, reason::PENDING, message);
+    set.raws.keys().map(|raw| (raw.clone(), said.clone())).collect()
+}
+
+/// A record set's status, if it differs from what is stored.
+fn set_status(set: &SetPlan, names: &BTreeMap<String, Said>, now: &str) -> Option<StatusWrite> {
+    let (truth, reason, message) = match &set.accepted {
+        Ok(()) => (Truth::True, reason::ACCEPTED, sentence::SET_ACCEPTED.to_owned()),
+        Err((reason, message)) => (Truth::False, *reason, message.clone()),
+    };
+    let failing =
+        || names.iter().filter(|(_, said)| said.0 != Truth::True).map(|(n, _)| n.as_str());
+    let whole = failing().next().is_none() && !set.partly_known && !names.is_empty();
+    let programmed = if whole && truth == Truth::True {
+        let count = (names.len() > LISTED_NAMES).then(|| format!("{} names", names.len()));
+        let message = sentence::detailed(sentence::ALL_PROGRAMMED, &count.unwrap_or_default());
+        (Truth::True, reason::PROGRAMMED, message)
+    } else {
+        let which = spelled(failing());
+        let message = sentence::detailed(sentence::NOT_ALL_PROGRAMMED, &which);
+        (Truth::False, reason::PENDING, message)
+    };
+    let meta = &set.meta;
+    let desired = vec![
+        Desired { type_: kind::ACCEPTED, truth, reason, message },
+        desired_programmed(programmed),
+    ];
+    let conditions = merge(&set.status.conditions, desired, meta.generation, now);
+    let listed = names
+        .iter()
+        .filter(|(_, said)| names.len() <= LISTED_NAMES || said.0 != Truth::True)
+        .take(LISTED_NAMES);
+    let listed: Vec<NameStatus> = listed
+        .map(|(name, said)| {
+            let old = set.status.names.iter().find(|n| n.name == *name);
+            let old = old.map_or(&[] as &[Condition], |n| &n.conditions);
+            let conditions =
+                merge(old, vec![desired_programmed(said.clone())], meta.generation, now);
+            NameStatus { name: name.clone(), conditions }
+        })
+        .collect();
+    if conditions == set.status.conditions && listed == set.status.names {
+        return None;
+    }
+    let names: Vec<Value> = listed
+        .iter()
+        .map(|n| json!({"name": n.name, "conditions": values(&n.conditions)}))
+        .collect();
+    let body = json!({"status": {"conditions": values(&conditions), "recordSets": names}});
+    Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: meta.clone(), body })
+}
+
+/// The status that says a set is accepted, written before anything is written for it; `None` if stored.
+#[must_use]
+pub fn accepted_first(set: &SetPlan, now: &str) -> Option<StatusWrite> {
+    let says = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
+    if set.going || set.accepted.is_err() || set.status.conditions.iter().any(says) {
+        return None;
+    }
+    let desired = Desired {
+        type_: kind::ACCEPTED,
+        truth: Truth::True,
+        reason: reason::ACCEPTED,
+        message: sentence::SET_ACCEPTED.to_owned(),
+    };
+    let conditions = merge(&set.status.conditions, vec![desired], set.meta.generation, now);
+    let body = json!({"status": {"conditions": values(&conditions)}});
+    Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: set.meta.clone(), body })
+}
+
+fn accepted(object: &ObjectPlan) -> Said {
+    match &object.standing {
+        Standing::Served if object.nameservers.is_empty() => {
+            (Truth::False, reason::PENDING, sentence::WAITING_FOR_NAMESERVERS.to_owned())
+        }
+        Standing::Served => (Truth::True, reason::ACCEPTED, sentence::ZONE_ACCEPTED.to_owned()),
+        Standing::Waiting(reason, message) => (Truth::False, *reason, message.clone()),
+        Standing::InUse => (Truth::False, reason::ZONE_IN_USE, sentence::ZONE_IN_USE.to_owned()),
+        Standing::Terminating => {
+            (Truth::False, reason::PENDING, sentence::zone_deleting(&object.meta.name))
+        }
+    }
+}
+
+fn zone_programmed(object: &ObjectPlan, applied: &Applied) -> Said {
+    let yes = || {
+        let remark = object.remark.as_deref().unwrap_or_default();
+        (Truth::True, reason::PROGRAMMED, sentence::detailed(sentence::ZONE_PROGRAMMED, remark))
+    };
+    let no = |failure: &Failure| {
+        let (reason, message) = failure.condition();
+        let message = sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, &message);
+        (Truth::False, reason, message)
+    };
+    let key = |domain, rtype: RecordType| applied.key(domain, domain, rtype);
+    let Some(domain) = &object.domain else {
+        return (Truth::False, reason::PENDING, sentence::WAITING_FOR_DEFAULT_RECORDS.to_owned());
+    };
+    match &object.programmed {
+        ZoneProgrammed::Not(reason, message) => (Truth::False, *reason, message.clone()),
+        ZoneProgrammed::Created => match applied.zone(domain) {
+            Outcome::Done(_) => yes(),
+            Outcome::Failed(failure) => no(&failure),
+        },
+        ZoneProgrammed::Read(written) => {
+            let failed = written.iter().find_map(|t| match key(domain, *t) {
+                Outcome::Done(_) => None,
+                Outcome::Failed(failure) => Some(failure),
+            });
+            failed.map_or_else(yes, |failure| no(&failure))
+        }
+    }
+}
+
+/// A DNSZone's status, if it differs. Fields of others (`domainRef`) are never sent.
+fn zone_status(
+    object: &ObjectPlan,
+    accepted: Option<Said>,
+    programmed: Said,
+    now: &str,
+) -> Option<StatusWrite> {
+    let mut desired = Vec::new();
+    if let Some((truth, reason, message)) = accepted {
+        desired.push(Desired { type_: kind::ACCEPTED, truth, reason, message });
+    }
+    desired.push(desired_programmed(programmed));
+    let meta = &object.meta;
+    let conditions = merge(&object.status.conditions, desired, meta.generation, now);
+    let unchanged = conditions == object.status.conditions
+        && object.nameservers == object.status.nameservers
+        && object.status.record_count == Some(object.record_count);
+    if unchanged {
+        return None;
+    }
+    let body = json!({"status": {
+        "conditions": values(&conditions),
+        "nameservers": object.nameservers,
+        "recordCount": object.record_count,
+    }});
+    Some(StatusWrite { kind: crate::api::KIND_ZONE, meta: meta.clone(), body })
+}
+
+fn desired_programmed((truth, reason, message): Said) -> Desired {
+    Desired { type_: kind::PROGRAMMED, truth, reason, message }
+}
+
+fn values(conditions: &[Condition]) -> Vec<Value> {
+    conditions.iter().map(Condition::to_value).collect()
+}
+
+/// A bounded enumeration: `a, b and 3 more`.
+fn spelled<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let shown = names.iter().take(SPELLED_NAMES).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SPELLED_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The finalizer of ours that stands on objects of a kind.
+#[must_use]
+pub fn finalizer_of(kind: &str) -> &'static str {
+    if kind == crate::api::KIND_ZONE { FINALIZER_ZONE } else { FINALIZER_RECORD_SET }
+}

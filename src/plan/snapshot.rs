@@ -1,0 +1,144 @@
+//! The two full states that a pass is a function of, as plain data: what the cluster declares and
+//! what PowerDNS holds. Nothing here decides; nothing here was fetched here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::object::{Class, RecordSet, Zone};
+use crate::dns::name::Name;
+use crate::dns::rdata::{Rdata, Version};
+use crate::dns::rrset::{Contents, RecordType, Ttl};
+
+/// Everything that one pass looks at.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The complete lists of the three kinds.
+    pub cluster: Cluster,
+    /// What PowerDNS answered.
+    pub server: Server,
+}
+
+/// The complete lists of Kubernetes objects; an incomplete list never becomes one of these.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    /// All DNSRecordSets.
+    pub sets: Vec<RecordSet>,
+    /// All DNSZones.
+    pub zones: Vec<Zone>,
+    /// All decodable classes; an undecodable one reads as missing.
+    pub classes: Vec<Class>,
+}
+
+/// What PowerDNS can do, from its version and configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Server version; picks the text that is sent.
+    pub version: Version,
+    /// Whether RRset comments, and so notes, are kept: SQL backends, and LMDB from 5.1 on.
+    pub comments: bool,
+    /// sqlite before 4.9.2 answers 500 to every second concurrent writer.
+    pub single_writer: bool,
+}
+
+/// PowerDNS as read in this pass.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// What it can do; `None` while it could not be asked.
+    pub capabilities: Option<Capabilities>,
+    /// All zones by name, or why the list could not be had: then every zone is unread.
+    pub zones: Result<BTreeMap<Name, ServerZone>, String>,
+}
+
+/// One zone of PowerDNS' list.
+#[derive(Clone, Debug)]
+pub struct ServerZone {
+    /// The id to use in URLs, as the server gave it.
+    pub id: String,
+    /// `Native`, `Master`, `Slave`, `Producer` or `Consumer`.
+    pub kind: String,
+    /// The free field that may hold a mark.
+    pub account: String,
+    /// Milliseconds on the pass's clock when the request for the contents was sent.
+    pub read_began: u64,
+    /// Its RRsets, or why they are unknown.
+    pub contents: Result<ZoneContents, String>,
+}
+
+impl ServerZone {
+    /// Whether the API's writes last: those to `Slave` zones are lost at the next transfer, those to
+    /// `Consumer` zones are refused.
+    #[must_use]
+    pub fn writable(&self) -> bool {
+        !matches!(self.kind.as_str(), "Slave" | "Consumer")
+    }
+}
+
+/// The RRsets of one zone, by owner name and then type word.
+#[derive(Clone, Debug, Default)]
+pub struct ZoneContents {
+    /// Also holds comment-only entries, which are no RRsets (`StoredRrset::exists`).
+    pub names: BTreeMap<Name, BTreeMap<String, StoredRrset>>,
+}
+
+impl ZoneContents {
+    /// The RRset of a type at a name, if it exists.
+    #[must_use]
+    pub fn get(&self, name: &Name, rtype: RecordType) -> Option<&StoredRrset> {
+        self.names.get(name)?.get(rtype.as_str()).filter(|r| r.exists())
+    }
+}
+
+/// One RRset as the server shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRrset {
+    /// TTL in seconds as shown; 4.7 can show values past 2³¹−1.
+    pub ttl: i64,
+    /// Its records.
+    pub records: Vec<StoredRecord>,
+    /// Its comments, ours and others'.
+    pub comments: Vec<Comment>,
+}
+
+/// One record of an RRset.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredRecord {
+    /// Presentation form.
+    pub content: String,
+    /// Not served.
+    pub disabled: bool,
+}
+
+/// One comment of an RRset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Who wrote it; `dns-syncd` is ours.
+    pub account: String,
+    /// Any text.
+    pub content: String,
+    /// Unix seconds; part of the key on LMDB, so it is sent back unchanged.
+    pub modified_at: i64,
+}
+
+impl StoredRrset {
+    /// An entry with comments and no records is not an RRset: LMDB leaves such shells behind.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// The decoded contents, or `None` if they are not what any declaration could equal: a disabled
+    /// record, a value that does not parse.
+    #[must_use]
+    pub fn contents(&self, rtype: RecordType) -> Option<Contents> {
+        let values: Option<BTreeSet<Rdata>> = self
+            .records
+            .iter()
+            .map(|r| if r.disabled { None } else { Rdata::parse(rtype, &r.content).ok() })
+            .collect();
+        Contents::new(Ttl::as_served(self.ttl), values?)
+    }
+
+    /// The comments of other accounts, which go back as they are with every write.
+    pub fn foreign_comments(&self) -> impl Iterator<Item = &Comment> {
+        self.comments.iter().filter(|c| c.account != super::note::NOTE_ACCOUNT)
+    }
+}

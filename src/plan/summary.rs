@@ -1,0 +1,136 @@
+//! One pass in figures and names: what the log line, the nudge's answer and the metrics say.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Plan;
+use super::change::{Change, Verdict};
+use super::outcome::{Applied, Failure, Outcome};
+use super::zone_plan::ZoneStep;
+
+/// What a pass did. Lists hold `zone name type: why`, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// DNSZones that were input.
+    pub zones: usize,
+    /// DNSRecordSets that were input.
+    pub record_sets: usize,
+    /// RRsets that were declared and read equal.
+    pub equal: usize,
+    /// RRsets acknowledged as created.
+    pub created: usize,
+    /// RRsets acknowledged as replaced.
+    pub replaced: usize,
+    /// RRsets acknowledged as deleted; a deleted zone counts in `zones_deleted` alone.
+    pub deleted: usize,
+    /// RRsets acknowledged as adopted.
+    pub adopted: usize,
+    /// Zones acknowledged as created.
+    pub zones_created: usize,
+    /// Zones acknowledged as marked.
+    pub zones_marked: usize,
+    /// Zones acknowledged as deleted.
+    pub zones_deleted: usize,
+    /// RRsets in PowerDNS that nobody declares and that stay.
+    pub left_alone: usize,
+    /// What the server did not do, or is not known to have done.
+    pub failed: Vec<String>,
+    /// What waits: names that are not programmed for another reason, and unproved deletions.
+    pub held: Vec<String>,
+    /// Zones with our mark whose DNSZone is gone.
+    pub orphans: Vec<String>,
+    /// Whether another pass soon may do more without anybody changing anything.
+    pub again: bool,
+}
+
+impl Summary {
+    /// Whether everything that was declared is served, and nothing is waiting.
+    #[must_use]
+    pub fn clean(&self) -> bool {
+        self.failed.is_empty() && self.held.is_empty()
+    }
+}
+
+/// Adds up a pass.
+pub(super) fn summarize(
+    plan: &Plan,
+    applied: &Applied,
+    waiting: &BTreeMap<String, String>,
+) -> Summary {
+    let mut out = Summary {
+        zones: plan.objects.len(),
+        record_sets: plan.sets.len(),
+        orphans: plan.orphans.iter().map(ToString::to_string).collect(),
+        left_alone: plan.zones.values().map(|z| z.leftovers.len()).sum(),
+        ..Summary::default()
+    };
+    for (zone, zone_plan) in &plan.zones {
+        let step = match &zone_plan.step {
+            ZoneStep::Keep => None,
+            ZoneStep::Create { .. } => Some(("create", &mut out.zones_created)),
+            ZoneStep::Mark { .. } | ZoneStep::Remark { .. } => {
+                Some(("mark", &mut out.zones_marked))
+            }
+            ZoneStep::Delete { .. } => Some(("delete", &mut out.zones_deleted)),
+        };
+        if let Some((word, counter)) = step {
+            match applied.zone(zone) {
+                Outcome::Done(_) => *counter += 1,
+                Outcome::Failed(f) => out.fail(&format!("{word} zone {zone}"), &f),
+            }
+        }
+        // A mark is settled only by a later read.
+        out.again |= matches!(zone_plan.step, ZoneStep::Mark { .. });
+        for (name, change) in &zone_plan.names {
+            for (rtype, change) in &change.types {
+                match applied.key(zone, name, *rtype) {
+                    Outcome::Done(_) => *out.counter(change) += 1,
+                    Outcome::Failed(f) => out.fail(&format!("{zone} {name} {rtype}"), &f),
+                }
+            }
+        }
+    }
+    for set in plan.sets.values().filter(|s| !s.going) {
+        let key = set.meta.key();
+        if let Err((reason, message)) = &set.accepted {
+            out.held.push(format!("{key}: {reason}: {message}"));
+            continue;
+        }
+        for (raw, plan) in &set.raws {
+            match &plan.verdict {
+                Verdict::Equal => out.equal += 1,
+                Verdict::Sent => {}
+                Verdict::Not(reason, message) => {
+                    out.held.push(format!("{key} {raw}: {reason}: {message}"));
+                }
+            }
+        }
+    }
+    for (uid, why) in waiting {
+        if let Some(set) = plan.sets.get(uid) {
+            out.held.push(format!("deletion of {}: {why}", set.meta.key()));
+        }
+    }
+    out.again |= plan.blind.is_some() || plan.zones.values().any(|z| z.withheld.is_some());
+    out.failed.sort();
+    out.held.sort();
+    out
+}
+
+impl Summary {
+    fn fail(&mut self, what: &str, failure: &Failure) {
+        self.again |= failure.passing();
+        self.failed.push(format!("{what}: {}", failure.condition().1));
+    }
+
+    fn counter(&mut self, change: &Change) -> &mut usize {
+        match change {
+            Change::Replace { from: None, .. } => &mut self.created,
+            Change::Replace { .. } => &mut self.replaced,
+            Change::Adopt { .. } => &mut self.adopted,
+            Change::Delete { .. } => &mut self.deleted,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! What happens to one PowerDNS zone: whether it is created, marked, written or deleted, which of
+//! its names change, and why nothing may be written where nothing may.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::World;
+use super::change::{Change, DeleteReason, Leftover, NameChange, Verdict};
+use super::diff::{Claim, ZoneView, decide_name};
+use super::note::{Mark, Writer, mark, writer};
+use super::set_plan::Verdicts;
+use super::sets::Place;
+use super::snapshot::{ServerZone, ZoneContents};
+use super::zones::{ClassState, Standing, ZoneFacts};
+use crate::api::FINALIZER_ZONE;
+use crate::api::conditions::{reason, sentence};
+use crate::dns::name::Name;
+use crate::dns::rdata::Rdata;
+use crate::dns::rrset::{Contents, RecordType, Ttl};
+
+/// TTL of apex sets that we make, in seconds: PowerDNS' own `default-ttl`.
+const APEX_TTL: i64 = 3600;
+
+/// One PowerDNS zone's part of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZonePlan {
+    /// The id for URLs; `None` if the zone does not exist yet.
+    pub id: Option<String>,
+    /// What happens to the zone itself.
+    pub step: ZoneStep,
+    /// What happens in it; empty names are left out.
+    pub names: BTreeMap<Name, NameChange>,
+    /// Why nothing may be written in it now.
+    pub withheld: Option<String>,
+    /// What is there undeclared and stays.
+    pub leftovers: Vec<Leftover>,
+    /// RRsets that carry our note, by uid.
+    pub noted: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
+    /// Which of SOA and NS are at the apex as read.
+    pub apex: BTreeSet<RecordType>,
+}
+
+impl ZonePlan {
+    /// Whether there is anything to send.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.names.is_empty() || self.step != ZoneStep::Keep
+    }
+}
+
+/// What happens to the zone itself, before anything in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ZoneStep {
+    /// Nothing.
+    Keep,
+    /// One POST with the mark and as many RRsets as fit.
+    Create {
+        /// The mark.
+        account: String,
+        /// Uid of the DNSZone.
+        by: String,
+    },
+    /// Claim it, if a GET directly before shows `expected` still; nothing else is written before the mark is
+    /// known to have lasted.
+    Mark {
+        /// The mark.
+        account: String,
+        /// The account that is there now.
+        expected: String,
+        /// Uid of the DNSZone.
+        by: String,
+    },
+    /// Pass our own mark on to another DNSZone, then write.
+    Remark {
+        /// The mark.
+        account: String,
+        /// The account that is there now.
+        expected: String,
+        /// Uid of the DNSZone.
+        by: String,
+    },
+    /// Delete it with all that is in it.
+    Delete {
+        /// Uid of the Terminating DNSZone.
+        by: String,
+    },
+}
+
+/// How far a zone may be written.
+enum Permission {
+    Full,
+    /// Nobody is served here: only what Terminating objects ask for.
+    OnlyGoing,
+    /// Another owner's zone: only deletes of RRsets with our note.
+    OnlyNoted,
+    Nothing(String),
+}
+
+/// Plans one zone, and gives the verdicts on the claims to it.
+pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts) {
+    let zones = &world.snapshot.server.zones;
+    let stored = zones.as_ref().ok().and_then(|zones| zones.get(domain));
+    let (step, permission) = permission(world, domain, stored);
+    let empty = ZoneContents::default();
+    let contents = match stored {
+        Some(zone) => zone.contents.as_ref().ok(),
+        // Absent from a complete list is empty; absent from no list is unknown.
+        None => zones.is_ok().then_some(&empty),
+    };
+    let apex = |t: &RecordType| contents.is_some_and(|c| c.get(domain, *t).is_some());
+    let mut plan = ZonePlan {
+        id: stored.map(|z| z.id.clone()),
+        step,
+        names: BTreeMap::new(),
+        withheld: None,
+        leftovers: Vec::new(),
+        noted: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
+        apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
+    };
+    if let Permission::Nothing(why) = &permission {
+        plan.withheld = Some(why.clone());
+    }
+    let claims = claims(world, domain);
+    let verdicts = match contents {
+        Some(_) if matches!(plan.step, ZoneStep::Delete { .. }) => Verdicts::new(),
+        Some(contents) => decide_names(world, domain, contents, &claims, &permission, &mut plan),
+        None => unread(&claims, plan.withheld.as_deref().unwrap_or_default()),
+    };
+    (plan, verdicts)
+}
+
+/// Nothing can be said of claims to a zone that could not be read, so each says that.
+fn unread(claims: &BTreeMap<Name, Vec<Claim<'_>>>, why: &str) -> Verdicts {
+    let verdict = Verdict::Not(reason::PDNS_ERROR, sentence::detailed(sentence::FAILED, why));
+    let each = claims.iter().flat_map(|(name, claims)| claims.iter().map(move |c| (name, c)));
+    each.map(|(name, claim)| ((claim.facts.set.meta.uid.clone(), name.clone()), verdict.clone()))
+        .collect()
+}
+
+/// Decides every name that is declared or stored, then strikes what may not be written.
+fn decide_names(
+    world: &World<'_>,
+    domain: &Name,
+    contents: &ZoneContents,
+    claims: &BTreeMap<Name, Vec<Claim<'_>>>,
+    permission: &Permission,
+    plan: &mut ZonePlan,
+) -> Verdicts {
+    let mut verdicts = Verdicts::new();
+    let view = view(world, domain, contents, plan);
+    let from_class = from_class(world, domain, contents, claims.get(domain));
+    let nothing = BTreeMap::new();
+    let apex = (!from_class.is_empty()).then(|| domain.clone());
+    let names: BTreeSet<&Name> =
+        contents.names.keys().chain(claims.keys()).chain(apex.as_ref()).collect();
+    for name in names {
+        let claims = claims.get(name).map_or(&[] as &[Claim<'_>], Vec::as_slice);
+        let class = if name == domain { &from_class } else { &nothing };
+        let mut decision = decide_name(&view, name, claims, class, contents.names.get(name));
+        decision.change.types.retain(|_, change| permission.allows(change));
+        if !decision.change.types.is_empty() {
+            plan.names.insert(name.clone(), decision.change);
+        }
+        plan.leftovers.append(&mut decision.leftovers);
+        for mut said in decision.verdicts {
+            if let (Verdict::Sent, Permission::Nothing(why)) = (&said.verdict, permission) {
+                let message = sentence::detailed(sentence::PENDING_NAME, why);
+                said.verdict = Verdict::Not(reason::PENDING, message);
+            }
+            verdicts.insert((said.uid, said.name), said.verdict);
+        }
+    }
+    verdicts
+}
+
+impl Permission {
+    fn allows(&self, change: &Change) -> bool {
+        match (self, change) {
+            (Permission::Full, _) | (Permission::OnlyNoted, Change::Delete { .. }) => true,
+            (Permission::OnlyGoing, Change::Delete { why, .. }) => *why == DeleteReason::Going,
+            (_, Change::Replace { .. } | Change::Adopt { .. } | Change::Delete { .. }) => false,
+        }
+    }
+}
+
+/// What happens to the zone itself, and how far it may be written.
+fn permission(
+    world: &World<'_>,
+    domain: &Name,
+    stored: Option<&ServerZone>,
+) -> (ZoneStep, Permission) {
+    let nothing = |why: &str| (ZoneStep::Keep, Permission::Nothing(why.to_owned()));
+    if let Err(why) = &world.snapshot.server.zones {
+        return nothing(why);
+    }
+    let owner = &world.policy.owner_id;
+    let served = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
+    let by = |h: &ZoneFacts<'_>| h.zone.meta.uid.clone();
+    let Some(zone) = stored else {
+        return match served {
+            Some(h) => {
+                let account = mark(owner, &h.zone.meta.uid);
+                (ZoneStep::Create { account, by: by(h) }, Permission::Full)
+            }
+            None => nothing("the zone is not in PowerDNS"),
+        };
+    };
+    if !zone.writable() {
+        return nothing(&format!("a zone of kind {} takes its contents from elsewhere", zone.kind));
+    }
+    if let Err(why) = &zone.contents {
+        return nothing(why);
+    }
+    if let Some(uid) = deletes(world, domain, zone) {
+        return (ZoneStep::Delete { by: uid.to_owned() }, Permission::Full);
+    }
+    let mark_now = Mark::read(&zone.account, owner);
+    let Some(holder) = served else {
+        let other = mark_now == Mark::Other;
+        let permission = if other { Permission::OnlyNoted } else { Permission::OnlyGoing };
+        return (ZoneStep::Keep, permission);
+    };
+    let account = mark(owner, &holder.zone.meta.uid);
+    let expected = zone.account.clone();
+    match mark_now {
+        Mark::Other => (ZoneStep::Keep, Permission::OnlyNoted),
+        Mark::FreeText => (ZoneStep::Keep, Permission::Full),
+        Mark::None => (
+            ZoneStep::Mark { account, expected, by: by(holder) },
+            Permission::Nothing("the zone is being marked as ours first".to_owned()),
+        ),
+        Mark::Ours(_) if mark_now.names(&holder.zone.meta.uid) => {
+            // Another daemon's mark, sent before ours was acknowledged, may land until its time-out.
+            let acked = world.memory.marks.get(domain);
+            if acked.is_some_and(|at| zone.read_began < at + world.policy.request_timeout) {
+                return nothing("the zone's mark must last one request time-out first");
+            }
+            (ZoneStep::Keep, Permission::Full)
+        }
+        Mark::Ours(_) => (ZoneStep::Remark { account, expected, by: by(holder) }, Permission::Full),
+    }
+}
+
+/// Uid of the Terminating DNSZone that takes this PowerDNS zone with it, if one may.
+///
+/// It may if the mark is its own; or if the zone is unmarked, or marked for a uid that is gone, and its
+/// class is neither empty nor foreign. Never while another DNSZone holds the domain, nor while an RRset in it
+/// carries another owner's note.
+fn deletes<'a>(world: &World<'a>, domain: &Name, zone: &ServerZone) -> Option<&'a str> {
+    let served = world.zones.holder(domain).is_some();
+    let contents = zone.contents.as_ref().ok()?;
+    if served || has_foreign_note(world, contents) {
+        return None;
+    }
+    let mark = Mark::read(&zone.account, &world.policy.owner_id);
+    let marked = world.zones.marked(&mark).map(|f| f.zone.meta.uid.as_str());
+    let may = |facts: &&ZoneFacts<'a>| {
+        let class_ours = matches!(facts.class, ClassState::Ours(_) | ClassState::Missing(_));
+        let mine = mark.names(&facts.zone.meta.uid);
+        let nobodys = match mark {
+            Mark::None => true,
+            Mark::Ours(_) => marked.is_none(),
+            Mark::Other | Mark::FreeText => false,
+        };
+        facts.domain.as_ref() == Some(domain)
+            && facts.standing == Standing::Terminating
+            && facts.zone.meta.has_finalizer(FINALIZER_ZONE)
+            && (mine || (nobodys && class_ours))
+    };
+    world.zones.by_uid.values().find(may).map(|f| f.zone.meta.uid.as_str())
+}
+
+fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bool {
+    let policy = world.policy;
+    let rrsets = contents.names.values().flat_map(BTreeMap::values).filter(|r| r.exists());
+    rrsets.into_iter().any(|r| {
+        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Other(_))
+    })
+}
+
+/// RRsets with our note, by the uid that it carries, without those that are never deleted: apex SOA and
+/// NS, and what a longer zone shadows. They hold no release.
+fn noted(
+    world: &World<'_>,
+    domain: &Name,
+    contents: &ZoneContents,
+) -> BTreeMap<String, BTreeSet<(Name, RecordType)>> {
+    let policy = world.policy;
+    let below = below(world, domain);
+    let mut out: BTreeMap<String, BTreeSet<(Name, RecordType)>> = BTreeMap::new();
+    for (name, types) in &contents.names {
+        for (word, rrset) in types.iter().filter(|(_, r)| r.exists()) {
+            let written = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            if let (Writer::Ours(note), Ok(rtype)) = (written, word.parse())
+                && !super::diff::protected(domain, &below, name, rtype)
+            {
+                out.entry(note.uid).or_default().insert((name.clone(), rtype));
+            }
+        }
+    }
+    out
+}
+
+/// Zones on the server below this one.
+fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
+    let all = world.snapshot.server.zones.iter().flat_map(BTreeMap::keys);
+    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
+}
+
+/// The claims to names of this zone.
+fn claims<'a>(world: &World<'a>, domain: &Name) -> BTreeMap<Name, Vec<Claim<'a>>> {
+    let mut out: BTreeMap<Name, Vec<Claim<'a>>> = BTreeMap::new();
+    for facts in world.sets.values() {
+        let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
+            continue;
+        };
+        if zone != domain {
+            continue;
+        }
+        for (name, group) in &facts.declared.groups {
+            let contents = group.contents.as_ref().map_err(String::as_str);
+            out.entry(name.clone()).or_default().push(Claim { facts, rtype: *rtype, contents });
+        }
+    }
+    out
+}
+
+/// What the class declares at the apex: its servers as NS unless a record set claims them, and an SOA
+/// only where there is none or PowerDNS' placeholder. Stored TTLs are kept.
+fn from_class(
+    world: &World<'_>,
+    domain: &Name,
+    contents: &ZoneContents,
+    claims: Option<&Vec<Claim<'_>>>,
+) -> BTreeMap<RecordType, Contents> {
+    let mut out = BTreeMap::new();
+    let holder = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
+    let Some(ClassState::Ours(class)) = holder.map(|h| h.class) else {
+        return out;
+    };
+    let claimed = |rtype| claims.into_iter().flatten().any(|c| c.rtype == rtype);
+    let target = |s: &String| Rdata::from_target(RecordType::Ns, s).ok().flatten();
+    let servers: BTreeSet<Rdata> = class.servers.iter().filter_map(target).collect();
+    let ttl = |rtype| {
+        let stored = contents.get(domain, rtype).and_then(|r| Ttl::new(r.ttl).ok());
+        stored.or_else(|| Ttl::new(APEX_TTL).ok())
+    };
+    let mut declare = |rtype, values| {
+        if let Some(contents) = ttl(rtype).and_then(|ttl| Contents::new(ttl, values)) {
+            out.insert(rtype, contents);
+        }
+    };
+    if !claimed(RecordType::Soa) && wants_soa(domain, contents) {
+        let mut names: Vec<&String> = class.servers.iter().collect();
+        names.sort();
+        let soa = names.first().and_then(|mname| {
+            let rname = format!("hostmaster.{domain}");
+            Rdata::soa(mname, &rname, None, None, None, None, None).ok().flatten()
+        });
+        declare(RecordType::Soa, soa.into_iter().collect());
+    }
+    if !claimed(RecordType::Ns) {
+        declare(RecordType::Ns, servers);
+    }
+    out
+}
+
+/// Whether the zone lacks an SOA of anybody's: none at all, or the one that PowerDNS makes up.
+fn wants_soa(domain: &Name, contents: &ZoneContents) -> bool {
+    contents.get(domain, RecordType::Soa).is_none_or(|soa| {
+        soa.records.iter().any(|r| r.content.starts_with("a.misconfigured.dns.server.invalid. "))
+    })
+}
+
+fn view<'a>(
+    world: &'a World<'a>,
+    domain: &'a Name,
+    contents: &ZoneContents,
+    plan: &ZonePlan,
+) -> ZoneView<'a> {
+    let server = &world.snapshot.server;
+    let comments = server.capabilities.is_some_and(|c| c.comments);
+    let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
+    ZoneView {
+        zone: domain,
+        holder,
+        comments,
+        below: below(world, domain),
+        owner: &world.policy.owner_id,
+        namespaces: &world.policy.namespaces,
+        sets: world.sets,
+        evidence: if comments && !plan.noted.is_empty() {
+            BTreeMap::new()
+        } else {
+            super::evidence::evidence(world, domain, holder, contents)
+        },
+    }
+}

@@ -1,0 +1,200 @@
+//! Who holds which domain: the standing of every DNSZone, from its class, its age and the marks that
+//! PowerDNS shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Policy;
+use super::note::Mark;
+use super::snapshot::{Cluster, Server};
+use crate::api::conditions::{Truth, kind, reason, sentence};
+use crate::api::object::{Class, ObjectKey, Zone};
+use crate::dns::name::Name;
+
+/// A DNSZone's class as far as it concerns us.
+#[derive(Clone, Copy, Debug)]
+pub enum ClassState<'a> {
+    /// `dnsZoneClassName` is empty or unreadable.
+    Empty,
+    /// No class of that name, or an undecodable one.
+    Missing(&'a str),
+    /// Its `controllerName` is none of ours.
+    Foreign(&'a Class),
+    /// Ours.
+    Ours(&'a Class),
+}
+
+/// What a DNSZone may do in this pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It holds its domain and its class is ours: PowerDNS follows it.
+    Served,
+    /// Not served: condition reason and message, without any claim.
+    Waiting(&'static str, String),
+    /// Somebody else holds the domain.
+    InUse,
+    /// Deletion was asked for.
+    Terminating,
+}
+
+/// One DNSZone with what was found out about it.
+#[derive(Clone, Debug)]
+pub struct ZoneFacts<'a> {
+    /// The object.
+    pub zone: &'a Zone,
+    /// Its domain, if the raw text is a domain name.
+    pub domain: Option<Name>,
+    /// Its class.
+    pub class: ClassState<'a>,
+    /// What it may do.
+    pub standing: Standing,
+}
+
+/// All DNSZones that are input, by uid and by key, and who holds each domain.
+#[derive(Clone, Debug, Default)]
+pub struct Zones<'a> {
+    /// By uid.
+    pub by_uid: BTreeMap<&'a str, ZoneFacts<'a>>,
+    /// Uid by namespace/name.
+    pub by_key: BTreeMap<ObjectKey, &'a str>,
+    /// Uid of the DNSZone that holds a domain, served or not.
+    pub holders: BTreeMap<Name, &'a str>,
+    /// Originals of a shadow in this same cluster: they and their record sets are no input.
+    pub shadowed: BTreeSet<ObjectKey>,
+}
+
+impl<'a> Zones<'a> {
+    /// The DNSZone of a namespace and name.
+    #[must_use]
+    pub fn named(&self, key: &ObjectKey) -> Option<&ZoneFacts<'a>> {
+        self.by_uid.get(self.by_key.get(key)?)
+    }
+
+    /// The DNSZone that holds a domain.
+    #[must_use]
+    pub fn holder(&self, domain: &Name) -> Option<&ZoneFacts<'a>> {
+        self.by_uid.get(self.holders.get(domain)?)
+    }
+
+    /// The DNSZone whose uid a mark carries.
+    #[must_use]
+    pub fn marked(&self, mark: &Mark) -> Option<&ZoneFacts<'a>> {
+        self.by_uid.values().find(|f| mark.names(&f.zone.meta.uid))
+    }
+}
+
+/// Works out the standing of every DNSZone.
+#[must_use]
+pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zones<'a> {
+    let mut out = Zones { shadowed: shadowed(&cluster.zones), ..Zones::default() };
+    for zone in &cluster.zones {
+        let key = zone.meta.key();
+        if out.shadowed.contains(&key) {
+            continue;
+        }
+        let domain = zone.domain.as_deref().and_then(|d| Name::parse(d).ok());
+        let class = class_of(zone, &cluster.classes, policy);
+        let standing = standing_alone(zone, domain.as_ref(), class);
+        out.by_key.insert(key, &zone.meta.uid);
+        out.by_uid.insert(&zone.meta.uid, ZoneFacts { zone, domain, class, standing });
+    }
+    let domains: BTreeSet<Name> = out.by_uid.values().filter_map(|f| f.domain.clone()).collect();
+    for domain in domains {
+        let mark = mark_of(server, &domain, policy);
+        if let Some(holder) = elect(&out, &domain, mark.as_ref()) {
+            out.holders.insert(domain.clone(), holder);
+        }
+        let holder = out.holders.get(&domain).copied();
+        for facts in out.by_uid.values_mut().filter(|f| f.domain.as_ref() == Some(&domain)) {
+            let loses = holder.is_some_and(|h| h != facts.zone.meta.uid);
+            if facts.standing == Standing::Served && (loses || mark == Some(Mark::Other)) {
+                facts.standing = Standing::InUse;
+            }
+        }
+    }
+    out
+}
+
+/// The mark on a domain's PowerDNS zone; `None` if there is no such zone or the list is unknown.
+#[must_use]
+pub fn mark_of(server: &Server, domain: &Name, policy: &Policy) -> Option<Mark> {
+    let zone = server.zones.as_ref().ok()?.get(domain)?;
+    Some(Mark::read(&zone.account, &policy.owner_id))
+}
+
+/// The live DNSZone that the mark names keeps the domain, whatever its class says meanwhile; without
+/// one the oldest that is served by class, then the first by namespace/name.
+fn elect<'a>(zones: &Zones<'a>, domain: &Name, mark: Option<&Mark>) -> Option<&'a str> {
+    let of_domain = || zones.by_uid.values().filter(|f| f.domain.as_ref() == Some(domain));
+    let live = |f: &&ZoneFacts<'a>| f.standing != Standing::Terminating;
+    if let Some(mark) = mark
+        && let Some(marked) = of_domain().filter(live).find(|f| mark.names(&f.zone.meta.uid))
+    {
+        return Some(&marked.zone.meta.uid);
+    }
+    of_domain()
+        .filter(|f| f.standing == Standing::Served)
+        .min_by_key(|f| {
+            // Without a list of marks, whoever was accepted before is the best guess; nothing is
+            // written in such a pass, but a status could flip for nothing.
+            let unseen = mark.is_none() && !was_accepted(f.zone);
+            (unseen, f.zone.meta.created, f.zone.meta.key())
+        })
+        .map(|f| f.zone.meta.uid.as_str())
+}
+
+fn was_accepted(zone: &Zone) -> bool {
+    zone.status.conditions.iter().any(|c| c.type_ == kind::ACCEPTED && c.status == Truth::True)
+}
+
+/// The standing as far as the object and its class decide it.
+fn standing_alone(zone: &Zone, domain: Option<&Name>, class: ClassState<'_>) -> Standing {
+    if zone.meta.terminating {
+        return Standing::Terminating;
+    }
+    if domain.is_none() {
+        let raw = zone.domain.as_deref().unwrap_or_default();
+        return Standing::Waiting(reason::PENDING, sentence::bad_domain(raw));
+    }
+    match class {
+        ClassState::Empty => Standing::Waiting(reason::PENDING, sentence::NO_CLASS_NAME.to_owned()),
+        ClassState::Missing(name) => {
+            Standing::Waiting(reason::PENDING, sentence::class_not_found(name))
+        }
+        ClassState::Foreign(class) => {
+            Standing::Waiting(reason::PENDING, sentence::class_foreign(&class.controller))
+        }
+        ClassState::Ours(_) => Standing::Served,
+    }
+}
+
+fn class_of<'a>(zone: &'a Zone, classes: &'a [Class], policy: &Policy) -> ClassState<'a> {
+    let name = match zone.class.as_deref() {
+        None | Some("") => return ClassState::Empty,
+        Some(name) => name,
+    };
+    match classes.iter().find(|c| c.name == name) {
+        None => ClassState::Missing(name),
+        Some(class) if policy.controller_names.contains(&class.controller) => {
+            ClassState::Ours(class)
+        }
+        Some(class) => ClassState::Foreign(class),
+    }
+}
+
+/// Keys of DNSZones that have a provenance-marked shadow of the same domain in this very list.
+fn shadowed(zones: &[Zone]) -> BTreeSet<ObjectKey> {
+    let originals: BTreeMap<ObjectKey, &Zone> = zones.iter().map(|z| (z.meta.key(), z)).collect();
+    let mut out = BTreeSet::new();
+    for shadow in zones {
+        let Some(upstream) = &shadow.meta.upstream else {
+            continue;
+        };
+        let key = ObjectKey { namespace: upstream.namespace.clone(), name: upstream.name.clone() };
+        if key != shadow.meta.key()
+            && originals.get(&key).is_some_and(|o| o.domain == shadow.domain)
+        {
+            out.insert(key);
+        }
+    }
+    out
+}

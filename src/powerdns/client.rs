@@ -1,0 +1,303 @@
+//! One request at a time to one PowerDNS server: limits, time-outs, the key, and what an answer means.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Method, redirect};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use thiserror::Error as ThisError;
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
+
+use super::limiter::Limiter;
+use super::wire::{ListedZone, ZoneBody, capabilities};
+use crate::config::Secret;
+use crate::metrics::Metrics;
+use crate::plan::snapshot::Capabilities;
+use crate::plan::{Failure, Proof};
+
+/// Longest time that opening a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Where the server is and how to speak to it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Base URL without a final slash.
+    pub url: String,
+    /// Usually `localhost`.
+    pub server_id: String,
+    /// The API key, or the file that holds it.
+    pub key: Key,
+    /// For one request, from sending it to the last byte of the answer.
+    pub request_timeout: Duration,
+}
+
+/// Where the API key comes from.
+#[derive(Clone, Debug)]
+pub enum Key {
+    /// Given.
+    Inline(Secret),
+    /// In a file, read anew for every pass.
+    File(PathBuf),
+}
+
+/// Why a request has no good answer.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+pub enum Error {
+    /// The server answered with another status than 2xx; its text.
+    #[error("PowerDNS answered {status}: {text}")]
+    Status {
+        /// HTTP status.
+        status: u16,
+        /// The `error` member, or the whole body cut short.
+        text: String,
+    },
+    /// No answer: the request may have been carried out.
+    #[error("no answer from PowerDNS: {0}")]
+    Transport(String),
+    /// A 2xx answer that is not what the API sends.
+    #[error("unreadable answer from PowerDNS: {0}")]
+    Malformed(String),
+    /// The process is stopping: nothing new is sent.
+    #[error("the process is stopping")]
+    Stopping,
+    /// The key cannot be read.
+    #[error("failed to read the API key from {path}: {why}")]
+    Key {
+        /// The file.
+        path: String,
+        /// The system's word.
+        why: String,
+    },
+}
+
+impl Error {
+    /// The failure's class for the plan; the server's text stays behind.
+    #[must_use]
+    pub fn failure(&self) -> Failure {
+        match self {
+            Error::Status { status: 401, .. } => Failure::Unauthorized,
+            Error::Status { status: 404, .. } => Failure::ZoneMissing,
+            Error::Status { status: 422, .. } => Failure::Refused(String::new()),
+            Error::Status { status, .. } => Failure::Status(*status),
+            Error::Transport(_) => Failure::Unknown("no answer from PowerDNS".to_owned()),
+            Error::Malformed(_) => Failure::Unknown("unreadable answer from PowerDNS".to_owned()),
+            Error::Stopping => Failure::NotSent("the daemon is stopping".to_owned()),
+            Error::Key { .. } => Failure::NotSent("the PowerDNS API key cannot be read".to_owned()),
+        }
+    }
+}
+
+/// A client of one server.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    options: Options,
+    key: RwLock<Option<Secret>>,
+    /// Shared by everything that goes to this server.
+    pub limiter: Limiter,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+}
+
+impl Client {
+    /// A client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// If the TLS library cannot be set up.
+    pub fn new(
+        options: Options,
+        limiter: Limiter,
+        metrics: Arc<Metrics>,
+        stop: CancellationToken,
+    ) -> Result<Client, Error> {
+        let http = reqwest::Client::builder()
+            // A redirect would carry the key to another host.
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            // PowerDNS closes every connection; a pooled one would only ever be a reset.
+            .pool_max_idle_per_host(0)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(options.request_timeout)
+            .build()
+            .map_err(|e| Error::Transport(e.to_string()))?;
+        Ok(Client { http, options, key: RwLock::new(None), limiter, metrics, stop })
+    }
+
+    /// Reads the key anew, so that a rotated file is used from the next request on.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is empty.
+    pub async fn refresh_key(&self) -> Result<(), Error> {
+        let key = match &self.options.key {
+            Key::Inline(secret) => secret.clone(),
+            Key::File(path) => {
+                let failed = |why: String| Error::Key { path: path.display().to_string(), why };
+                let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
+                let text = text.trim();
+                if text.is_empty() {
+                    return Err(failed("the file is empty".to_owned()));
+                }
+                Secret::new(text.to_owned())
+            }
+        };
+        *self.key.write().await = Some(key);
+        Ok(())
+    }
+
+    /// Version and abilities; also the check of address and key.
+    ///
+    /// # Errors
+    /// As for every request; also if the answer has no version.
+    pub async fn capabilities(&self) -> Result<Capabilities, Error> {
+        let server: Value = self.get("").await?;
+        let config: Value = self.get("/config").await?;
+        let found = capabilities(&server, &config)
+            .ok_or_else(|| Error::Malformed("no version in the server's description".into()))?;
+        self.limiter.set_single_writer(found.single_writer);
+        Ok(found)
+    }
+
+    /// All zones, without contents.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn list(&self) -> Result<Vec<ListedZone>, Error> {
+        self.get("/zones?dnssec=false").await
+    }
+
+    /// The zone of one name on the list, if it is there.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn find(&self, name: &str) -> Result<Option<ListedZone>, Error> {
+        let found: Vec<ListedZone> = self.get(&format!("/zones?dnssec=false&zone={name}")).await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// One zone with its contents.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn zone(&self, id: &str) -> Result<ZoneBody, Error> {
+        self.get(&format!("/zones/{id}")).await
+    }
+
+    /// One zone's own fields.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn head(&self, id: &str) -> Result<ZoneBody, Error> {
+        self.get(&format!("/zones/{id}?rrsets=false")).await
+    }
+
+    /// Creates a zone.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn create(&self, body: &Value) -> Result<Proof, Error> {
+        self.write(Method::POST, "/zones?rrsets=false", Some(body)).await
+    }
+
+    /// Sets a zone's account.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn set_account(&self, id: &str, account: &str) -> Result<Proof, Error> {
+        let body = json!({ "account": account });
+        self.write(Method::PUT, &format!("/zones/{id}"), Some(&body)).await
+    }
+
+    /// Changes RRsets, all or none.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn patch(&self, id: &str, rrsets: Vec<Value>) -> Result<Proof, Error> {
+        let body = json!({ "rrsets": rrsets });
+        self.write(Method::PATCH, &format!("/zones/{id}"), Some(&body)).await
+    }
+
+    /// Deletes a zone.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn delete(&self, id: &str) -> Result<Proof, Error> {
+        self.write(Method::DELETE, &format!("/zones/{id}"), None).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let (_, text) = self.send(Method::GET, path, None).await?;
+        serde_json::from_str(&text).map_err(|e| Error::Malformed(e.to_string()))
+    }
+
+    async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Proof, Error> {
+        let (status, text) = self.send(method, path, body).await?;
+        Proof::of(status).ok_or(Error::Status { status, text })
+    }
+
+    /// Sends one request under the limits; 2xx gives status and body, lossily as text: sqlite hands back
+    /// bytes that are not UTF-8.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u16, String), Error> {
+        let write = method != Method::GET;
+        let _permit = self.limiter.acquire(write).await;
+        if self.stop.is_cancelled() {
+            return Err(Error::Stopping);
+        }
+        let Options { url, server_id, .. } = &self.options;
+        let mut request = self
+            .http
+            .request(method.clone(), format!("{url}/api/v1/servers/{server_id}{path}"))
+            .header("Accept", "application/json");
+        if let Some(key) = &*self.key.read().await {
+            request = request.header("X-API-Key", key.expose());
+        }
+        if let Some(body) = body {
+            request = request.header("Content-Type", "application/json").body(body.to_string());
+        }
+        let answer = async {
+            let response = request.send().await?;
+            let status = response.status().as_u16();
+            Ok::<_, reqwest::Error>((status, response.bytes().await?))
+        };
+        let (status, bytes) = answer.await.map_err(|e| {
+            self.metrics.powerdns_request(method.as_str(), "none");
+            Error::Transport(reason(&e))
+        })?;
+        self.metrics.powerdns_request(method.as_str(), &status.to_string());
+        tracing::debug!(%method, path, status, "PowerDNS request");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if (200..300).contains(&status) {
+            return Ok((status, text));
+        }
+        let error = serde_json::from_str::<Value>(&text).ok();
+        let error = error.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
+        let text = error.unwrap_or(&text).chars().take(500).collect();
+        Err(Error::Status { status, text })
+    }
+}
+
+/// A transport error with its causes and without its URL.
+fn reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "time-out".to_owned();
+    }
+    let mut out = String::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        out = error.to_string();
+        cause = error.source();
+    }
+    if out.is_empty() { "connection failed".to_owned() } else { out }
+}

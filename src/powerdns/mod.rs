@@ -1,0 +1,13 @@
+//! PowerDNS' HTTP API: reading both the list and the zones, and carrying out a zone's plan. It knows
+//! nothing of Kubernetes.
+
+mod apply;
+mod client;
+mod limiter;
+mod read;
+pub mod wire;
+
+pub use apply::{Applier, apply_zone};
+pub use client::{Client, Error, Key, Options};
+pub use limiter::Limiter;
+pub use read::read;

@@ -1,0 +1,70 @@
+//! Reading the server's full state: what it can do, the list, and every writable zone.
+
+use std::collections::BTreeMap;
+
+use futures::stream::{self, StreamExt};
+
+use super::client::{Client, Error};
+use super::wire::{ListedZone, contents};
+use crate::dns::name::Name;
+use crate::plan::snapshot::{Server, ServerZone};
+
+/// Reads everything. A failure makes something unread, never absent: the whole where the list or the server's
+/// description cannot be had, else one zone. `now` gives milliseconds on the pass's clock.
+pub async fn read(client: &Client, concurrency: usize, now: impl Fn() -> u64) -> Server {
+    let listed = async {
+        client.refresh_key().await?;
+        Ok((client.capabilities().await?, client.list().await?))
+    };
+    let (capabilities, listed) = match listed.await {
+        Ok((capabilities, listed)) => (capabilities, listed),
+        Err(error) => {
+            tracing::warn!(%error, "PowerDNS could not be read");
+            return Server { capabilities: None, zones: Err(unread(&error)) };
+        }
+    };
+    // A view's variant has an inner `..`: its name does not parse, and it is no zone to manage here.
+    let named = listed.into_iter().filter_map(|z| Some((Name::parse(&z.name).ok()?, z)));
+    let zones: BTreeMap<Name, ServerZone> = stream::iter(named)
+        .map(|(name, listed)| {
+            let began = now();
+            async move { (name, read_zone(client, listed, began).await) }
+        })
+        .buffer_unordered(concurrency.max(1))
+        .collect()
+        .await;
+    Server { capabilities: Some(capabilities), zones: Ok(zones) }
+}
+
+async fn read_zone(client: &Client, listed: ListedZone, read_began: u64) -> ServerZone {
+    let ListedZone { id, name, kind, account } = listed;
+    let mut zone = ServerZone { id, kind, account, read_began, contents: Err(String::new()) };
+    if !zone.writable() {
+        zone.contents = Err(format!("a zone of kind {} is not read", zone.kind));
+        return zone;
+    }
+    match client.zone(&zone.id).await {
+        Ok(body) => {
+            // The zone's own answer is younger than the list's.
+            zone.account = body.account;
+            zone.contents = Ok(contents(body.rrsets));
+        }
+        Err(error) => {
+            tracing::warn!(zone = name, %error, "zone could not be read");
+            zone.contents = Err(unread(&error));
+        }
+    }
+    zone
+}
+
+/// Why something is unread, for conditions: the class alone, since the server's text can hold contents.
+fn unread(error: &Error) -> String {
+    match error {
+        Error::Status { status: 401, .. } => "PowerDNS refused the API key".to_owned(),
+        Error::Status { status, .. } => format!("PowerDNS answered {status}"),
+        Error::Transport(why) => format!("no answer from PowerDNS ({why})"),
+        Error::Malformed(_) => "PowerDNS gave an unreadable answer".to_owned(),
+        Error::Stopping => "the daemon is stopping".to_owned(),
+        Error::Key { .. } => "the PowerDNS API key cannot be read".to_owned(),
+    }
+}

@@ -1,0 +1,106 @@
+//! One pass: gather, decide, secure, confirm, apply, settle, record. It is the drawing in `lib.rs`; every
+//! decision is in `plan`, every request in `cluster` and `powerdns`.
+
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt};
+use tokio::sync::Mutex;
+
+use crate::cluster::{self, Versions};
+use crate::dns::rdata::Dialect;
+use crate::metrics::Metrics;
+use crate::plan::batch::Limits;
+use crate::plan::summary::Summary;
+use crate::plan::{self, Applied, Evidence, Memory, Plan, Policy, Snapshot};
+use crate::powerdns::{self, Applier};
+
+/// Everything that passes need, and what one leaves for the next.
+pub struct Syncer {
+    /// Kubernetes.
+    pub cluster: cluster::Client,
+    /// PowerDNS.
+    pub powerdns: powerdns::Client,
+    /// How to decide.
+    pub policy: Policy,
+    /// How large a request may be.
+    pub limits: Limits,
+    /// Zones read or written side by side.
+    pub concurrency: usize,
+    /// Counters and the clock.
+    pub metrics: Arc<Metrics>,
+    /// Taken for the whole of a pass, so that passes never overlap.
+    pub memory: Mutex<Memory>,
+}
+
+impl Syncer {
+    /// Makes one pass.
+    ///
+    /// # Errors
+    /// If the cluster's state could not be read completely: then nothing was decided and nothing written.
+    pub async fn pass(&self) -> Result<Summary, cluster::Error> {
+        let mut memory = self.memory.lock().await;
+        let now = wall_clock().to_string();
+        let snapshot = self.gather().await?;
+        let versions = Versions::default();
+
+        let plan = plan::decide(&snapshot, &memory, &self.policy);
+        let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
+        let plan = plan::confirm(plan, &evidence);
+        let applied = self.apply(&snapshot, &plan).await;
+        let mut aftermath = plan::settle(&plan, &applied, &now);
+        let unrecorded = cluster::record(&self.cluster, &aftermath, &versions).await;
+
+        let marked = applied.zones.into_iter().filter_map(|(name, z)| Some((name, z.marked_at?)));
+        memory.marks.extend(marked);
+        let summary = &mut aftermath.summary;
+        summary.again |= !unrecorded.is_empty() || evidence.is_bad();
+        summary.failed.extend(unrecorded);
+        Ok(aftermath.summary)
+    }
+
+    /// Decides what a pass would do now, and writes nothing anywhere.
+    ///
+    /// # Errors
+    /// If the cluster's state could not be read completely.
+    pub async fn plan(&self) -> Result<(Snapshot, Plan), cluster::Error> {
+        let snapshot = self.gather().await?;
+        let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
+        let live = cluster::ask(&self.cluster, &plan).await;
+        let plan = plan::confirm(plan, &Evidence { live, ..Evidence::default() });
+        Ok((snapshot, plan))
+    }
+
+    /// Kubernetes first: what carries our note in PowerDNS was then written for an object at most as new as
+    /// the lists.
+    async fn gather(&self) -> Result<Snapshot, cluster::Error> {
+        let cluster = cluster::snapshot(&self.cluster, &self.policy.namespaces).await?;
+        let server = powerdns::read(&self.powerdns, self.concurrency, || self.metrics.now()).await;
+        Ok(Snapshot { cluster, server })
+    }
+
+    /// Each zone by one task, one request at a time; zones side by side.
+    async fn apply(&self, snapshot: &Snapshot, plan: &Plan) -> Applied {
+        let Some(capabilities) = snapshot.server.capabilities else {
+            return Applied::default();
+        };
+        let applier = Applier {
+            client: &self.powerdns,
+            dialect: Dialect::of(capabilities.version),
+            limits: self.limits,
+        };
+        let applier = &applier;
+        let busy = plan.zones.iter().filter(|(_, zone)| zone.has_work());
+        let zones = stream::iter(busy).map(|(name, zone)| async move {
+            let answers = powerdns::apply_zone(applier, name, zone, || self.metrics.now()).await;
+            (name.clone(), answers)
+        });
+        Applied { zones: zones.buffer_unordered(self.concurrency.max(1)).collect().await }
+    }
+}
+
+/// The time for conditions, in whole seconds.
+#[expect(clippy::disallowed_methods, reason = "one reading of the wall clock a pass")]
+fn wall_clock() -> jiff::Timestamp {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now)
+}

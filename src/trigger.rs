@@ -1,0 +1,209 @@
+//! When a pass runs: at the start, at every tick of the interval, on every nudge, and soon again after one that
+//! left something undone. The scheduler and the nudges only poke; one loop runs passes, one at a time.
+#![expect(clippy::disallowed_methods, reason = "this is where the daemon waits")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::{Notify, watch};
+use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Interval;
+use crate::metrics::Metrics;
+use crate::plan::summary::Summary;
+use crate::sync::Syncer;
+
+/// First wait before another try; doubled after each, up to `LAST_RETRY`.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// Longest wait before another try.
+const LAST_RETRY: Duration = Duration::from_mins(1);
+
+/// How a pass ended, as a nudge's answer tells it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Number of the pass since the process started, from 1.
+    pub pass: u64,
+    /// Nothing failed and nothing is held.
+    pub ok: bool,
+    /// Why there was no pass at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Duration.
+    pub seconds: f64,
+    /// What it did.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// Where the loop is.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Number of the newest pass that began.
+    pub started: u64,
+    /// One is running.
+    pub running: bool,
+    /// One should be running: it was poked for and has not begun.
+    pub due: bool,
+    /// A pass has come to its end with both sides read.
+    pub ready: bool,
+    /// How the newest finished pass ended.
+    pub last: Option<Arc<Report>>,
+}
+
+/// The handle by which nudges reach the loop.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    poke: Arc<Notify>,
+    state: watch::Sender<State>,
+}
+
+impl Default for Trigger {
+    fn default() -> Trigger {
+        Trigger { poke: Arc::new(Notify::new()), state: watch::Sender::new(State::default()) }
+    }
+}
+
+impl Trigger {
+    /// Asks for a pass; any number of pokes before it begins make one.
+    pub fn poke(&self) {
+        self.state.send_modify(|s| s.due = true);
+        self.poke.notify_one();
+    }
+
+    /// Asks for a pass that begins after this call, and gives its number.
+    #[must_use]
+    pub fn nudge(&self) -> u64 {
+        let next = self.state.borrow().started + 1;
+        self.poke();
+        next
+    }
+
+    /// Waits until a pass of at least this number has ended.
+    pub async fn ended(&self, pass: u64) -> Option<Arc<Report>> {
+        let mut state = self.state.subscribe();
+        let ended = |s: &State| s.last.as_ref().is_some_and(|r| r.pass >= pass);
+        state.wait_for(ended).await.ok().and_then(|s| s.last.clone())
+    }
+
+    /// Where the loop is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+}
+
+/// Runs passes until `stop` is cancelled; the pass that is running then ends early, since no client sends any
+/// further request.
+pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
+    let mut retry = FIRST_RETRY;
+    trigger.poke();
+    let mut again: Option<Duration> = None;
+    while !stop.is_cancelled() {
+        let timer = async {
+            match again {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = trigger.poke.notified() => {}
+            () = timer => {}
+        }
+        let report = one_pass(syncer, trigger).await;
+        again = if report.error.is_some() || report.summary.again {
+            let wait = if report.summary.zones_marked > 0 {
+                // Nothing is written in a newly marked zone before the mark has lasted this long.
+                Duration::from_millis(syncer.policy.request_timeout) + Duration::from_millis(50)
+            } else {
+                retry
+            };
+            retry = (retry * 2).min(LAST_RETRY);
+            Some(wait)
+        } else {
+            retry = FIRST_RETRY;
+            None
+        };
+    }
+}
+
+async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
+    trigger.state.send_modify(|s| {
+        s.started += 1;
+        s.running = true;
+        s.due = false;
+    });
+    let pass = trigger.state.borrow().started;
+    let metrics: &Metrics = &syncer.metrics;
+    metrics.moved();
+    let began = metrics.now();
+    let result = syncer.pass().await;
+    let elapsed = Duration::from_millis(metrics.now() - began).as_secs_f64();
+    let report = Arc::new(match result {
+        Ok(summary) => {
+            metrics.pass(&summary, elapsed, jiff::Timestamp::now().as_second());
+            log(pass, elapsed, &summary);
+            Report { pass, ok: summary.clean(), error: None, seconds: elapsed, summary }
+        }
+        Err(error) => {
+            metrics.no_pass();
+            tracing::error!(pass, %error, "no pass: the cluster's state could not be read");
+            let error = Some(error.to_string());
+            Report { pass, ok: false, error, seconds: elapsed, summary: Summary::default() }
+        }
+    });
+    trigger.state.send_modify(|s| {
+        s.running = false;
+        s.ready |= report.error.is_none();
+        s.last = Some(report.clone());
+    });
+    report
+}
+
+/// One line a pass; what failed or waits follows, bounded.
+fn log(pass: u64, seconds: f64, summary: &Summary) {
+    let Summary { created, replaced, deleted, adopted, equal, record_sets, zones, .. } = summary;
+    let (failed, held) = (summary.failed.len(), summary.held.len());
+    tracing::info!(
+        pass,
+        seconds,
+        zones,
+        record_sets,
+        equal,
+        created,
+        replaced,
+        deleted,
+        adopted,
+        failed,
+        held,
+        "pass ended"
+    );
+    for what in summary.failed.iter().take(20) {
+        tracing::warn!(pass, what, "failed");
+    }
+    for what in summary.held.iter().take(20) {
+        tracing::debug!(pass, what, "held");
+    }
+}
+
+/// Starts the scheduler that pokes at every tick.
+///
+/// # Errors
+/// If the schedule cannot be set up.
+pub async fn schedule(
+    interval: &Interval,
+    trigger: &Trigger,
+) -> Result<JobScheduler, JobSchedulerError> {
+    let scheduler = JobScheduler::new().await?;
+    let poke = trigger.clone();
+    let job = match interval {
+        Interval::Every(every) => Job::new_repeated(*every, move |_, _| poke.poke())?,
+        Interval::Cron(expression) => Job::new(expression.as_str(), move |_, _| poke.poke())?,
+    };
+    scheduler.add(job).await?;
+    scheduler.start().await?;
+    Ok(scheduler)
+}
