@@ -1,0 +1,15 @@
+//! Whole passes of the product's binary between a real kube-apiserver and a real `pdns_server`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests wait, read the clock and the environment"
+)]
+
+mod support;
+
+#[path = "pass/basics.rs"]
+mod basics;
+#[path = "pass/types.rs"]
+mod types;

@@ -1,0 +1,127 @@
+//! One test's world: a namespace and a class of its own, a PowerDNS of its own, both behind recording proxies, and a
+//! configuration of the product for them.
+
+use serde_json::{Value, json};
+
+use super::apiserver::ApiServer;
+use super::daemon::{self, ConfigFile, Output};
+use super::objects;
+use super::pdns::{Backend, Options, Pdns};
+use super::proxy::Proxy;
+use super::random;
+use super::recorder::{Recorder, Request, Server};
+
+/// A world. Objects are made through `client`, as a user would, past the proxies.
+pub struct Estate {
+    pub client: kube::Client,
+    pub namespace: String,
+    pub class: String,
+    pub pdns: Pdns,
+    pub recorder: Recorder,
+    pub config: ConfigFile,
+    _proxies: (Proxy, Proxy),
+}
+
+impl Estate {
+    /// A world with PowerDNS on sqlite and a class with two name servers.
+    pub async fn new(prefix: &str) -> Estate {
+        Estate::with(prefix, Options { backend: Backend::Sqlite, extra: Vec::new() }).await
+    }
+
+    /// A world with a PowerDNS of these options.
+    pub async fn with(prefix: &str, options: Options<'_>) -> Estate {
+        let api = ApiServer::shared();
+        let client = api.client().await;
+        let namespace = api.namespace(prefix).await;
+        let class = format!("{prefix}-{}", random());
+        objects::create(&client, &objects::class(&class, &["ns1.example.net.", "ns2.example.net."]))
+            .await;
+        let pdns = Pdns::start(options).await;
+        let recorder = Recorder::default();
+        let to_pdns = Proxy::to_pdns(&pdns.url(), &recorder).await;
+        let to_api = Proxy::to_apiserver(api, &recorder).await;
+        let config =
+            daemon::config(to_api.kubeconfig(), to_pdns.url(), pdns.key(), "test", &namespace)
+                // Marks on zones that existed before must last this long; tests would wait for it.
+                .with("powerdns.requestTimeout", json!("1s"))
+                .with("powerdns.requestsPerSecond", json!(5000))
+                .with("powerdns.burst", json!(5000));
+        Estate { client, namespace, class, pdns, recorder, config, _proxies: (to_pdns, to_api) }
+    }
+
+    /// Creates a DNSZone.
+    pub async fn zone(&self, name: &str, domain: &str) -> Value {
+        let zone = objects::zone(&self.namespace, name, domain, &self.class);
+        objects::create(&self.client, &zone).await
+    }
+
+    /// Creates a DNSRecordSet.
+    pub async fn set(&self, name: &str, zone: &str, rtype: &str, records: Value) -> Value {
+        let set = objects::record_set(&self.namespace, name, zone, rtype, &records);
+        objects::create(&self.client, &set).await
+    }
+
+    /// Creates a DNSRecordSet with A records, `name address`.
+    pub async fn a(&self, name: &str, zone: &str, records: &[(&str, &str)]) -> Value {
+        self.set(name, zone, "A", a_records(records)).await
+    }
+
+    /// Changes an object's spec.
+    pub async fn edit(&self, object: &Value, spec: Value) -> Value {
+        objects::patch(&self.client, object, &json!({ "spec": spec })).await
+    }
+
+    /// Deletes an object.
+    pub async fn delete(&self, object: &Value) {
+        objects::delete(&self.client, object).await;
+    }
+
+    /// The object as it is now.
+    pub async fn get(&self, object: &Value) -> Option<Value> {
+        objects::get(&self.client, object).await
+    }
+
+    /// `Programmed` of an object: status, reason, message.
+    pub async fn programmed(&self, object: &Value) -> (String, String, String) {
+        let object = self.get(object).await.expect("the object exists");
+        objects::condition(&object, "Programmed").expect("it has the condition")
+    }
+
+    /// One pass of the product that must leave everything served.
+    pub async fn once(&self) -> Value {
+        let output = daemon::once(&self.config).await;
+        assert_eq!(output.code, Some(0), "{output:#?}");
+        summary(&output)
+    }
+
+    /// One pass that must not.
+    pub async fn once_failing(&self) -> Value {
+        let output = daemon::once(&self.config).await;
+        assert_eq!(output.code, Some(1), "{output:#?}");
+        summary(&output)
+    }
+
+    /// Writes that reached a server since the last `recorder.clear()`.
+    pub fn writes_to(&self, server: Server) -> Vec<Request> {
+        self.recorder.writes().into_iter().filter(|r| r.server == server).collect()
+    }
+
+    /// Another pass must write nothing on either side.
+    pub async fn assert_quiet(&self) {
+        self.recorder.clear();
+        self.once().await;
+        let writes = self.recorder.writes();
+        assert!(writes.is_empty(), "a pass with nothing to do wrote {writes:#?}");
+    }
+}
+
+/// The summary of a command's last pass.
+fn summary(output: &Output) -> Value {
+    let line = output.stdout.lines().last().unwrap_or_default();
+    serde_json::from_str(line).unwrap_or(Value::Null)
+}
+
+/// Entries of A records.
+pub fn a_records(records: &[(&str, &str)]) -> Value {
+    records.iter().map(|(name, ip)| json!({"name": name, "a": {"content": ip}})).collect()
+}
