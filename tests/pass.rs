@@ -11,5 +11,11 @@ mod support;
 
 #[path = "pass/basics.rs"]
 mod basics;
+#[path = "pass/deletion.rs"]
+mod deletion;
+#[path = "pass/identity.rs"]
+mod identity;
+#[path = "pass/ownership.rs"]
+mod ownership;
 #[path = "pass/types.rs"]
 mod types;

@@ -1,0 +1,199 @@
+//! What is ours and what is not: foreign RRsets, foreign marks, zones that existed before, drift.
+
+use serde_json::{Value, json};
+
+use crate::support::estate::{Estate, a_records};
+use crate::support::objects;
+use crate::support::query::query;
+use crate::support::recorder::Server;
+
+fn native(name: &str, rrsets: Value) -> Value {
+    json!({"name": name, "kind": "Native", "soa_edit_api": "DEFAULT",
+           "nameservers": ["old.example.net."], "rrsets": rrsets})
+}
+
+fn rrset(name: &str, content: &str, comments: Value) -> Value {
+    json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE", "comments": comments,
+           "records": [{"content": content, "disabled": false}]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_that_existed_is_marked_first_adopted_by_content_and_its_neighbours_kept() {
+    let estate = Estate::new("takeover").await;
+    let ops = json!([{"account": "ops", "content": "do not touch", "modified_at": 12345}]);
+    let rrsets = json!([
+        rrset("www.takeover.example.", "192.0.2.1", ops),
+        rrset("hand.takeover.example.", "192.0.2.9", json!([])),
+    ]);
+    estate.pdns.create_zone(&native("takeover.example.", rrsets)).await;
+    estate.zone("z", "takeover.example").await;
+    let www = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.a("new", "z", &[("new", "192.0.2.3")]).await;
+    estate.once().await;
+
+    let writes = estate.writes_to(Server::PowerDns);
+    let account = writes[0].body.as_ref().unwrap()["account"].as_str().unwrap().to_owned();
+    assert_eq!(writes[0].method, "PUT", "the mark comes first: {writes:#?}");
+    assert!(account.starts_with("ds:") && account.len() == 36, "{account}");
+    let settled = writes[0].answered.unwrap() + std::time::Duration::from_secs(1);
+    assert!(writes[1..].iter().all(|w| w.arrived >= settled), "nothing before the mark has lasted");
+
+    let stored = estate.pdns.rrset("takeover.example", "www.takeover.example.", "A").await.unwrap();
+    let comments = stored["comments"].as_array().unwrap();
+    let ops = comments.iter().find(|c| c["account"] == "ops").expect("their comment stays");
+    assert_eq!((&ops["content"], &ops["modified_at"]), (&json!("do not touch"), &json!(12345)));
+    let note = estate.pdns.note("takeover.example", "www.takeover.example.", "A").await.unwrap();
+    assert_eq!(note["uid"], www["metadata"]["uid"]);
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "hand.takeover.example", "A").await.answers, ["192.0.2.9"]);
+    assert_eq!(query(dns, "new.takeover.example", "A").await.answers, ["192.0.2.3"]);
+    assert_eq!(
+        query(dns, "takeover.example", "NS").await.answers,
+        ["ns1.example.net.", "ns2.example.net."],
+        "apex NS follow the class"
+    );
+    estate.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_owners_zone_and_rrsets_are_left_alone() {
+    let estate = Estate::new("foreign").await;
+    let theirs = "ds:ffffff:aaaaaaaaaaaaaaaaaaaaaaaaaa";
+    let mut zone =
+        native("theirs.example.", json!([rrset("www.theirs.example.", "192.0.2.5", json!([]))]));
+    zone["account"] = json!(theirs);
+    estate.pdns.create_zone(&zone).await;
+    let before = estate.pdns.get_zone("theirs.example").await;
+    let object = estate.zone("theirs", "theirs.example").await;
+    let set = estate.a("www", "theirs", &[("www", "192.0.2.1")]).await;
+
+    estate.zone("z", "foreign.example").await;
+    estate.once_failing().await;
+    let note = json!({"v": 1, "owner": "other", "object": "x/y", "uid": "u", "h": "0"}).to_string();
+    let comments = json!([{"account": "dns-syncd", "content": note, "modified_at": 0}]);
+    let foreign = json!({"rrsets": [
+        rrset("noted.foreign.example.", "192.0.2.7", comments.clone()),
+        rrset("wanted.foreign.example.", "192.0.2.8", comments),
+    ]});
+    assert_eq!(estate.pdns.patch("foreign.example", &foreign).await.0, 204);
+    let wanted = estate.a("wanted", "z", &[("wanted", "192.0.2.1")]).await;
+    estate.once_failing().await;
+
+    assert_eq!(estate.pdns.get_zone("theirs.example").await, before);
+    let (_, reason, message) = estate.programmed(&object).await;
+    assert_eq!(
+        (reason.as_str(), message.as_str()),
+        ("DNSZoneInUse", "DNSZone claimed by another resource")
+    );
+    assert_eq!(estate.programmed(&set).await.0, "False");
+    let (_, _, message) = estate.programmed(&wanted).await;
+    assert!(message.contains("wanted"), "{message}");
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "noted.foreign.example", "A").await.answers, ["192.0.2.7"]);
+    assert_eq!(query(dns, "wanted.foreign.example", "A").await.answers, ["192.0.2.8"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_is_repaired_whatever_the_note_says() {
+    let estate = Estate::new("drift").await;
+    estate.zone("z", "drift.example").await;
+    estate
+        .a("www", "z", &[("www", "192.0.2.1"), ("gone", "192.0.2.2"), ("off", "192.0.2.3")])
+        .await;
+    estate.once().await;
+    // Without the key `comments` the server keeps the note, which is then a lie.
+    let edits = json!({"rrsets": [
+        {"name": "www.drift.example.", "type": "A", "ttl": 300, "changetype": "REPLACE",
+         "records": [{"content": "203.0.113.66", "disabled": false}]},
+        {"name": "gone.drift.example.", "type": "A", "changetype": "DELETE"},
+        {"name": "off.drift.example.", "type": "A", "ttl": 300, "changetype": "REPLACE",
+         "records": [{"content": "192.0.2.3", "disabled": true}]},
+    ]});
+    assert_eq!(estate.pdns.patch("drift.example", &edits).await.0, 204);
+    estate.once().await;
+    let dns = estate.pdns.dns_addr();
+    for (name, ip) in [("www", "192.0.2.1"), ("gone", "192.0.2.2"), ("off", "192.0.2.3")] {
+        assert_eq!(query(dns, &format!("{name}.drift.example"), "A").await.answers, [ip]);
+    }
+    estate.pdns.delete_zone("drift.example").await;
+    estate.once().await;
+    assert_eq!(query(dns, "www.drift.example", "A").await.answers, ["192.0.2.1"]);
+    estate.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_zones_with_one_domain_the_older_holds_and_the_heir_follows_without_a_gap() {
+    let estate = Estate::new("heir").await;
+    let winner = estate.zone("winner", "heir.example").await;
+    let kept = estate.a("w", "winner", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let loser = estate.zone("loser", "heir.example").await;
+    let waits = estate.a("l", "loser", &[("www", "192.0.2.2")]).await;
+    estate.once_failing().await;
+    assert_eq!(estate.programmed(&loser).await.1, "DNSZoneInUse");
+    assert_eq!(estate.programmed(&waits).await.0, "False");
+
+    // The loser goes: nothing of the winner's goes with it.
+    let second = estate.zone("second-loser", "heir.example").await;
+    estate.once_failing().await;
+    estate.delete(&second).await;
+    estate.once_failing().await;
+    assert!(estate.get(&second).await.is_none());
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "www.heir.example", "A").await.answers, ["192.0.2.1"]);
+
+    estate.delete(&winner).await;
+    estate.recorder.clear();
+    estate.once().await;
+    let deletes = estate.writes_to(Server::PowerDns);
+    assert!(deletes.iter().all(|r| r.method != "DELETE"), "no DELETE of the zone: {deletes:#?}");
+    assert_eq!(query(dns, "www.heir.example", "A").await.answers, ["192.0.2.2"]);
+    assert!(estate.get(&winner).await.is_none() && estate.get(&kept).await.is_none());
+    assert_eq!(estate.programmed(&waits).await.0, "True");
+    estate.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn name_servers_of_the_class_reach_existing_zones() {
+    let estate = Estate::new("servers").await;
+    let zone = estate.zone("z", "servers.example").await;
+    estate.once().await;
+    let class = objects::class(&estate.class, &["ns9.example.net"]);
+    estate.edit(&class, class["spec"].clone()).await;
+    estate.once().await;
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "servers.example", "NS").await.answers, ["ns9.example.net."]);
+    assert_eq!(
+        estate.get(&zone).await.unwrap()["status"]["nameservers"],
+        json!(["ns9.example.net"])
+    );
+    let ns = json!([{"name": "@", "ns": {"content": "own.example.net."}}]);
+    estate.set("ns", "z", "NS", ns).await;
+    estate.once().await;
+    assert_eq!(query(dns, "servers.example", "NS").await.answers, ["own.example.net."]);
+    let message = estate.programmed(&zone).await.2;
+    assert!(message.starts_with("Default records ensured: "), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_original_beside_its_shadow_is_no_input() {
+    let estate = Estate::new("shadow").await;
+    let original = estate.zone("tenant", "shadow.example").await;
+    let mut shadow = objects::zone(&estate.namespace, "copy", "shadow.example", &estate.class);
+    shadow["metadata"]["annotations"] = json!({
+        "meta.datumapis.com/upstream-namespace": estate.namespace,
+        "meta.datumapis.com/upstream-name": "tenant",
+    });
+    let shadow = objects::create(&estate.client, &shadow).await;
+    let ignored = estate.a("ignored", "tenant", &[("www", "192.0.2.1")]).await;
+    estate.set("copy", "copy", "A", a_records(&[("www", "192.0.2.2")])).await;
+    estate.once().await;
+    assert_eq!(estate.programmed(&shadow).await.0, "True");
+    for object in [&original, &ignored] {
+        let object = estate.get(object).await.unwrap();
+        assert!(object.get("status").is_none(), "{object:#}");
+        assert!(object["metadata"].get("finalizers").is_none(), "{object:#}");
+    }
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "www.shadow.example", "A").await.answers, ["192.0.2.2"]);
+}
