@@ -9,10 +9,16 @@
 
 mod support;
 
+#[path = "pass/backends.rs"]
+mod backends;
 #[path = "pass/basics.rs"]
 mod basics;
+#[path = "pass/crash.rs"]
+mod crash;
 #[path = "pass/deletion.rs"]
 mod deletion;
+#[path = "pass/faults.rs"]
+mod faults;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/ownership.rs"]

@@ -34,8 +34,11 @@ impl Estate {
         let client = api.client().await;
         let namespace = api.namespace(prefix).await;
         let class = format!("{prefix}-{}", random());
-        objects::create(&client, &objects::class(&class, &["ns1.example.net.", "ns2.example.net."]))
-            .await;
+        objects::create(
+            &client,
+            &objects::class(&class, &["ns1.example.net.", "ns2.example.net."]),
+        )
+        .await;
         let pdns = Pdns::start(options).await;
         let recorder = Recorder::default();
         let to_pdns = Proxy::to_pdns(&pdns.url(), &recorder).await;

@@ -1,0 +1,39 @@
+//! A server without comments (LMDB before 5.1): no notes, so the objects' own word must do.
+
+use serde_json::json;
+
+use crate::support::estate::{Estate, a_records};
+use crate::support::pdns::{Backend, Options};
+use crate::support::query::query;
+use crate::support::recorder::Server;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_comments_records_are_created_edited_renamed_and_deleted_all_the_same() {
+    let options = Options { backend: Backend::Lmdb, extra: Vec::new() };
+    let estate = Estate::with("lmdb", options).await;
+    let zone = estate.zone("z", "lmdb.example").await;
+    let set = estate.a("s", "z", &[("a", "192.0.2.1"), ("c", "192.0.2.3")]).await;
+    estate.once().await;
+    let sent = estate.writes_to(Server::PowerDns);
+    let text = sent[0].body.as_ref().unwrap().to_string();
+    assert!(!text.contains("\"comments\""), "the mere key would fail the request: {text}");
+    estate.assert_quiet().await;
+
+    let dns = estate.pdns.dns_addr();
+    estate
+        .edit(&set, json!({"records": a_records(&[("b", "192.0.2.2"), ("c", "192.0.2.3")])}))
+        .await;
+    estate.once().await;
+    assert!(query(dns, "a.lmdb.example", "A").await.is_nxdomain(), "renamed");
+    assert_eq!(query(dns, "b.lmdb.example", "A").await.answers, ["192.0.2.2"]);
+    estate.assert_quiet().await;
+
+    estate.delete(&set).await;
+    estate.once().await;
+    assert!(query(dns, "b.lmdb.example", "A").await.is_nxdomain());
+    assert!(query(dns, "c.lmdb.example", "A").await.is_nxdomain());
+    assert!(estate.get(&set).await.is_none());
+    estate.delete(&zone).await;
+    estate.once().await;
+    assert!(!estate.pdns.has_zone("lmdb.example").await && estate.get(&zone).await.is_none());
+}

@@ -1,0 +1,72 @@
+//! Any prefix of a pass may be lost: the process is killed after request 1, 2, … n, and one more pass
+//! makes it right each time.
+
+use serde_json::json;
+
+use crate::support::daemon;
+use crate::support::estate::{Estate, a_records};
+use crate::support::objects;
+use crate::support::query::query;
+use crate::support::recorder::Request;
+
+/// One round: an estate that is to be changed in every way at once, a pass killed after `n` writes, then a whole
+/// one. False if the pass came to its end before.
+async fn killed_after(n: usize) -> bool {
+    let estate = Estate::new("crash").await;
+    let old = estate.zone("old", "old.example").await;
+    estate.zone("z", "crash.example").await;
+    let goes = estate.a("goes", "z", &[("goes", "192.0.2.1")]).await;
+    let renamed = estate.a("renamed", "z", &[("before", "192.0.2.2")]).await;
+    let retyped = estate.a("retyped", "z", &[("typed", "192.0.2.3")]).await;
+    let with_zone = estate.a("with-zone", "old", &[("www", "192.0.2.4")]).await;
+    let vanishes = estate.a("vanishes", "z", &[("vanished", "192.0.2.5")]).await;
+    estate.once().await;
+    estate.delete(&goes).await;
+    estate.edit(&renamed, json!({"records": a_records(&[("after", "192.0.2.2")])})).await;
+    let cname = json!([{"name": "typed", "cname": {"content": "x.example."}}]);
+    estate.edit(&retyped, json!({"recordType": "CNAME", "records": cname})).await;
+    estate.delete(&old).await;
+    objects::patch(&estate.client, &vanishes, &json!({"metadata": {"finalizers": null}})).await;
+    estate.delete(&vanishes).await;
+    estate.zone("fresh", "fresh.example").await;
+    let fresh = estate.a("fresh", "fresh", &[("www", "192.0.2.6")]).await;
+
+    estate.recorder.clear();
+    let ended =
+        daemon::once_killed_after(&estate.config, &estate.recorder, n, Request::is_write).await;
+    if ended.is_none() {
+        assert_eq!(estate.recorder.writes().len(), n, "killed after write {n}");
+    }
+    estate.once().await;
+
+    let dns = estate.pdns.dns_addr();
+    for name in ["goes", "before", "vanished"] {
+        assert!(
+            query(dns, &format!("{name}.crash.example"), "A").await.is_nxdomain(),
+            "{n}: {name}"
+        );
+    }
+    assert_eq!(query(dns, "after.crash.example", "A").await.answers, ["192.0.2.2"], "{n}");
+    assert_eq!(query(dns, "typed.crash.example", "CNAME").await.answers, ["x.example."], "{n}");
+    assert!(estate.pdns.rrset("crash.example", "typed.crash.example.", "A").await.is_none(), "{n}");
+    assert!(!estate.pdns.has_zone("old.example").await, "{n}");
+    assert_eq!(query(dns, "www.fresh.example", "A").await.answers, ["192.0.2.6"], "{n}");
+    for gone in [&goes, &old, &with_zone] {
+        assert!(estate.get(gone).await.is_none(), "{n}: {}", gone["metadata"]["name"]);
+    }
+    for live in [&renamed, &retyped, &fresh] {
+        assert_eq!(estate.programmed(live).await.0, "True", "{n}: {}", live["metadata"]["name"]);
+    }
+    estate.assert_quiet().await;
+    ended.is_none()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_killed_after_any_write_is_made_good_by_the_next() {
+    let mut n = 1;
+    while killed_after(n).await {
+        n += 1;
+    }
+    println!("killed after each of {} writes", n - 1);
+    assert!(n > 8, "the pass under test makes many writes, not {}", n - 1);
+}
