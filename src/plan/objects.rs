@@ -47,8 +47,8 @@ pub struct ObjectPlan {
 pub enum ZoneProgrammed {
     /// Zone, SOA and NS were read, except for these apex RRsets that are being written.
     Read(BTreeSet<RecordType>),
-    /// The zone's creation.
-    Created,
+    /// The zone's creation, with these apex RRsets.
+    Created(BTreeSet<RecordType>),
     /// It is not: reason and message.
     Not(&'static str, String),
 }
@@ -155,7 +155,7 @@ fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed 
     match (&plan.step, &plan.withheld) {
         // PowerDNS makes an SOA itself where the POST has none; nobody makes the NS.
         (ZoneStep::Create { .. }, _) if written.contains(&RecordType::Ns) => {
-            ZoneProgrammed::Created
+            ZoneProgrammed::Created(written)
         }
         (ZoneStep::Create { .. }, _) => waiting(),
         (_, Some(why)) if plan.apex.is_empty() => ZoneProgrammed::Not(

@@ -118,7 +118,7 @@ fn unproved(plan: &Plan, applied: &Applied, uid: &str, set: &SetPlan) -> Option<
         if let Some(why) = &deletion.held {
             return Some(why.clone());
         }
-        if let Some(Outcome::Failed(failure)) = deletion.takes.as_ref().map(|z| applied.zone(z)) {
+        if let Some(failure) = deletion.takes.as_ref().and_then(|z| failure_of(applied.zone(z))) {
             return Some(failure.condition().1);
         }
     }
@@ -158,7 +158,7 @@ fn zone_unproved(
     if let Some(why) = &deletion.held {
         return Some(format!("deletion is waiting: {why}"));
     }
-    if let Some(Outcome::Failed(failure)) = deletion.takes.as_ref().map(|z| applied.zone(z)) {
+    if let Some(failure) = deletion.takes.as_ref().and_then(|z| failure_of(applied.zone(z))) {
         return Some(format!("deletion is waiting: {}", failure.condition().1));
     }
     let blocking: Vec<String> = deletion
@@ -304,23 +304,27 @@ fn zone_programmed(object: &ObjectPlan, applied: &Applied) -> Said {
         let message = sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, &message);
         (Truth::False, reason, message)
     };
-    let key = |domain, rtype: RecordType| applied.key(domain, domain, rtype);
     let Some(domain) = &object.domain else {
         return (Truth::False, reason::PENDING, sentence::WAITING_FOR_DEFAULT_RECORDS.to_owned());
     };
-    match &object.programmed {
-        ZoneProgrammed::Not(reason, message) => (Truth::False, *reason, message.clone()),
-        ZoneProgrammed::Created => match applied.zone(domain) {
-            Outcome::Done(_) => yes(),
-            Outcome::Failed(failure) => no(&failure),
-        },
-        ZoneProgrammed::Read(written) => {
-            let failed = written.iter().find_map(|t| match key(domain, *t) {
-                Outcome::Done(_) => None,
-                Outcome::Failed(failure) => Some(failure),
-            });
-            failed.map_or_else(yes, |failure| no(&failure))
+    let apex = |written: &BTreeSet<RecordType>| {
+        let outcomes = written.iter().map(|t| applied.key(domain, domain, *t));
+        outcomes.fold(None, |failed, outcome| failed.or(failure_of(outcome)))
+    };
+    let failed = match &object.programmed {
+        ZoneProgrammed::Not(reason, message) => return (Truth::False, *reason, message.clone()),
+        ZoneProgrammed::Created(written) => {
+            failure_of(applied.zone(domain)).or_else(|| apex(written))
         }
+        ZoneProgrammed::Read(written) => apex(written),
+    };
+    failed.map_or_else(yes, |failure| no(&failure))
+}
+
+fn failure_of(outcome: Outcome) -> Option<Failure> {
+    match outcome {
+        Outcome::Done(_) => None,
+        Outcome::Failed(failure) => Some(failure),
     }
 }
 

@@ -81,8 +81,6 @@ pub(super) fn summarize(
                 Outcome::Failed(f) => out.fail(&format!("{word} zone {zone}"), &f),
             }
         }
-        // A mark is settled only by a later read.
-        out.again |= matches!(zone_plan.step, ZoneStep::Mark { .. });
         for (name, change) in &zone_plan.names {
             for (rtype, change) in &change.types {
                 match applied.key(zone, name, *rtype) {
@@ -113,7 +111,7 @@ pub(super) fn summarize(
             out.held.push(format!("deletion of {}: {why}", set.meta.key()));
         }
     }
-    out.again |= plan.blind.is_some() || plan.zones.values().any(|z| z.withheld.is_some());
+    out.again |= plan.blind.is_some() || plan.zones.values().any(|z| z.passing);
     out.failed.sort();
     out.held.sort();
     out

@@ -31,6 +31,8 @@ pub struct ZonePlan {
     pub names: BTreeMap<Name, NameChange>,
     /// Why nothing may be written in it now.
     pub withheld: Option<String>,
+    /// Whether another pass soon may write in it without anybody changing anything.
+    pub passing: bool,
     /// What is there undeclared and stays.
     pub leftovers: Vec<Leftover>,
     /// RRsets that carry our note, by uid.
@@ -92,7 +94,9 @@ enum Permission {
     OnlyGoing,
     /// Another owner's zone: only deletes of RRsets with our note.
     OnlyNoted,
-    Nothing(String),
+    /// Nothing, for this reason; `Later` will be over by itself.
+    Never(String),
+    Later(String),
 }
 
 /// Plans one zone, and gives the verdicts on the claims to it.
@@ -111,14 +115,12 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         id: stored.map(|z| z.id.clone()),
         step,
         names: BTreeMap::new(),
-        withheld: None,
+        withheld: permission.withheld().map(str::to_owned),
+        passing: matches!(permission, Permission::Later(_)),
         leftovers: Vec::new(),
         noted: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
         apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
     };
-    if let Permission::Nothing(why) = &permission {
-        plan.withheld = Some(why.clone());
-    }
     let claims = claims(world, domain);
     let verdicts = match contents {
         Some(_) if matches!(plan.step, ZoneStep::Delete { .. }) => Verdicts::new(),
@@ -162,7 +164,7 @@ fn decide_names(
         }
         plan.leftovers.append(&mut decision.leftovers);
         for mut said in decision.verdicts {
-            if let (Verdict::Sent, Permission::Nothing(why)) = (&said.verdict, permission) {
+            if let (Verdict::Sent, Some(why)) = (&said.verdict, permission.withheld()) {
                 let message = sentence::detailed(sentence::PENDING_NAME, why);
                 said.verdict = Verdict::Not(reason::PENDING, message);
             }
@@ -173,6 +175,13 @@ fn decide_names(
 }
 
 impl Permission {
+    fn withheld(&self) -> Option<&str> {
+        match self {
+            Permission::Never(why) | Permission::Later(why) => Some(why),
+            Permission::Full | Permission::OnlyGoing | Permission::OnlyNoted => None,
+        }
+    }
+
     fn allows(&self, change: &Change) -> bool {
         match (self, change) {
             (Permission::Full, _) | (Permission::OnlyNoted, Change::Delete { .. }) => true,
@@ -188,9 +197,10 @@ fn permission(
     domain: &Name,
     stored: Option<&ServerZone>,
 ) -> (ZoneStep, Permission) {
-    let nothing = |why: &str| (ZoneStep::Keep, Permission::Nothing(why.to_owned()));
+    let never = |why: &str| (ZoneStep::Keep, Permission::Never(why.to_owned()));
+    let later = |why: &str| (ZoneStep::Keep, Permission::Later(why.to_owned()));
     if let Err(why) = &world.snapshot.server.zones {
-        return nothing(why);
+        return later(why);
     }
     let owner = &world.policy.owner_id;
     let served = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
@@ -201,14 +211,14 @@ fn permission(
                 let account = mark(owner, &h.zone.meta.uid);
                 (ZoneStep::Create { account, by: by(h) }, Permission::Full)
             }
-            None => nothing("the zone is not in PowerDNS"),
+            None => never("the zone is not in PowerDNS"),
         };
     };
     if !zone.writable() {
-        return nothing(&format!("a zone of kind {} takes its contents from elsewhere", zone.kind));
+        return never(&format!("a zone of kind {} takes its contents from elsewhere", zone.kind));
     }
     if let Err(why) = &zone.contents {
-        return nothing(why);
+        return later(why);
     }
     if let Some(uid) = deletes(world, domain, zone) {
         return (ZoneStep::Delete { by: uid.to_owned() }, Permission::Full);
@@ -226,13 +236,13 @@ fn permission(
         Mark::FreeText => (ZoneStep::Keep, Permission::Full),
         Mark::None => (
             ZoneStep::Mark { account, expected, by: by(holder) },
-            Permission::Nothing("the zone is being marked as ours first".to_owned()),
+            Permission::Later("the zone is being marked as ours first".to_owned()),
         ),
         Mark::Ours(_) if mark_now.names(&holder.zone.meta.uid) => {
             // Another daemon's mark, sent before ours was acknowledged, may land until its time-out.
             let acked = world.memory.marks.get(domain);
             if acked.is_some_and(|at| zone.read_began < at + world.policy.request_timeout) {
-                return nothing("the zone's mark must last one request time-out first");
+                return later("the zone's mark must last one request time-out first");
             }
             (ZoneStep::Keep, Permission::Full)
         }

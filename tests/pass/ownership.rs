@@ -56,6 +56,88 @@ async fn a_zone_that_existed_is_marked_first_adopted_by_content_and_its_neighbou
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn equal_values_in_another_spelling_are_adopted_untouched() {
+    let estate = Estate::new("spelling").await;
+    let stored = [
+        ("t", "TXT", "\"split\" \"ted\"", json!({"txt": {"content": "splitted"}})),
+        ("c", "CNAME", "Target.Example.NET.", json!({"cname": {"content": "target.example.net"}})),
+        ("q", "AAAA", "2001:db8::1", json!({"aaaa": {"content": "2001:0DB8:0:0::1"}})),
+    ];
+    let rrsets: Value = stored
+        .iter()
+        .map(|(name, rtype, text, _)| {
+            json!({"name": format!("{name}.spelling.example."), "type": rtype, "ttl": 300,
+                   "records": [{"content": text, "disabled": false}]})
+        })
+        .collect();
+    estate.pdns.create_zone(&native("spelling.example.", rrsets)).await;
+    estate.zone("z", "spelling.example").await;
+    for (name, rtype, _, value) in &stored {
+        let mut entry = value.clone();
+        entry["name"] = json!(name);
+        estate.set(name, "z", rtype, json!([entry])).await;
+    }
+    estate.once().await;
+    for (name, rtype, text, _) in &stored {
+        let owner = format!("{name}.spelling.example.");
+        let now = estate.pdns.contents("spelling.example", &owner, rtype).await;
+        assert_eq!(now, [*text], "{rtype}: what is equal is not rewritten");
+        assert!(estate.pdns.note("spelling.example", &owner, rtype).await.is_some(), "{rtype}");
+    }
+    estate.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_soa_is_compared_without_its_serial_and_never_lowers_it() {
+    let estate = Estate::new("soa").await;
+    estate.zone("z", "soa.example").await;
+    estate.once().await;
+    let before = estate.pdns.serial("soa.example").await;
+    let soa = |serial: u64, refresh: u64| {
+        json!([{"name": "@", "ttl": 3600, "soa": {"mname": "ns1.example.net", "serial": serial,
+            "rname": "ops.example.net", "refresh": refresh, "retry": 600, "expire": 86400, "ttl": 60}}])
+    };
+    let set = estate.set("soa", "z", "SOA", soa(7, 1200)).await;
+    estate.once().await;
+    let written = estate.pdns.serial("soa.example").await;
+    assert!(written >= before, "{written} is not lower than {before}");
+    let answer = query(estate.pdns.dns_addr(), "soa.example", "SOA").await.answers;
+    assert!(answer[0].starts_with("ns1.example.net. ops.example.net. "), "{answer:?}");
+    estate.assert_quiet().await;
+    // Another serial alone is no difference.
+    estate.edit(&set, json!({"records": soa(8, 1200)})).await;
+    estate.recorder.clear();
+    estate.once().await;
+    assert!(estate.writes_to(Server::PowerDns).is_empty());
+    estate.edit(&set, json!({"records": soa(9, 2400)})).await;
+    estate.once().await;
+    assert!(estate.pdns.serial("soa.example").await >= written);
+    estate.delete(&set).await;
+    estate.once().await;
+    assert!(estate.pdns.rrset("soa.example", "soa.example.", "SOA").await.is_some(), "it stays");
+    assert!(estate.get(&set).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_a_longer_zone_answers_for_is_said_and_left() {
+    let estate = Estate::new("longer").await;
+    estate.zone("parent", "longer.example").await;
+    estate.zone("child", "sub.longer.example").await;
+    estate.once().await;
+    let below =
+        estate.a("below", "parent", &[("www.sub", "192.0.2.1"), ("fine", "192.0.2.2")]).await;
+    let ns = json!([{"name": "sub", "ns": {"content": "ns1.example.net"}}]);
+    let delegation = estate.set("ns", "parent", "NS", ns).await;
+    estate.once_failing().await;
+    let (status, _, message) = estate.programmed(&below).await;
+    assert_eq!(status, "False");
+    assert!(message.ends_with(": www.sub"), "{message}");
+    assert_eq!(estate.programmed(&delegation).await.0, "True");
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "fine.longer.example", "A").await.answers, ["192.0.2.2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_owners_zone_and_rrsets_are_left_alone() {
     let estate = Estate::new("foreign").await;
     let theirs = "ds:ffffff:aaaaaaaaaaaaaaaaaaaaaaaaaa";
