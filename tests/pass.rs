@@ -6,6 +6,7 @@
     clippy::print_stdout,
     reason = "tests wait, read the clock and the environment"
 )]
+#![allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without a borrow")]
 
 mod support;
 

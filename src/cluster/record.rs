@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Versions;
 use super::client::{Client, Error};
+use super::secure::owner_references;
 use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::plan::Aftermath;
@@ -73,10 +74,7 @@ async fn repoint(
     owners: &[Owner],
     versions: &Versions,
 ) -> Result<(), Error> {
-    let owners: Vec<Value> = owners.iter().map(Owner::to_value).collect();
-    let version = versions.of(&meta.uid, &meta.resource_version);
-    let body = json!({"metadata": {"resourceVersion": version, "ownerReferences": owners}});
-    gone_is_done(client.patch(KIND_RECORD_SET, &meta.key(), false, &body).await, versions)
+    gone_is_done(owner_references(client, meta, owners, versions).await, versions)
 }
 
 /// Takes our finalizer off, and no other.

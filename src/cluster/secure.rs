@@ -136,9 +136,19 @@ async fn strip(
     owners: &[Owner],
     versions: &Versions,
 ) -> Result<(), Error> {
+    versions.learn(&owner_references(client, meta, owners, versions).await?);
+    Ok(())
+}
+
+/// Gives a record set this list of owner references.
+pub(super) async fn owner_references(
+    client: &Client,
+    meta: &Meta,
+    owners: &[Owner],
+    versions: &Versions,
+) -> Result<Value, Error> {
     let owners: Vec<Value> = owners.iter().map(Owner::to_value).collect();
     let version = versions.of(&meta.uid, &meta.resource_version);
     let body = json!({"metadata": {"resourceVersion": version, "ownerReferences": owners}});
-    versions.learn(&client.patch(KIND_RECORD_SET, &meta.key(), false, &body).await?);
-    Ok(())
+    client.patch(KIND_RECORD_SET, &meta.key(), false, &body).await
 }

@@ -215,27 +215,15 @@ impl<'v> Decision<'v, '_> {
         claim: &Claim<'v>,
         younger: &[Claim<'v>],
     ) -> Option<(Party, DeleteReason)> {
-        if self.protected(rtype) {
-            return None;
-        }
-        let note = match &here.writer {
-            Writer::Other(_) => return None,
-            Writer::Nobody => return self.evidence(rtype),
-            Writer::Ours(note) => note,
-        };
-        let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
-            return self.implicit(rtype, here, note);
-        };
-        let party = Party { uid: note.uid.clone(), key: writer.set.meta.key() };
-        let mine = |c: &Claim<'v>| c.uid() == note.uid;
+        let (party, fate) = self.fate(rtype, here)?;
+        let mine = |c: &Claim<'v>| c.uid() == party.uid;
         // Its writer lost the key to this claim: it stands behind it in age.
         let behind = mine(claim) || younger.iter().any(mine);
-        let why = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
-            Hold::Going => DeleteReason::Going,
-            Hold::Lost => DeleteReason::Lost,
-            Hold::Retyped if behind || self.accepted.iter().any(mine) => DeleteReason::Retyped,
-            Hold::Declared if behind => DeleteReason::Outranked,
-            Hold::Retyped | Hold::Declared | Hold::Unknown => return None,
+        let why = match fate {
+            Ok(why) => why,
+            Err(Hold::Retyped) if behind || self.accepted.iter().any(mine) => DeleteReason::Retyped,
+            Err(Hold::Declared) if behind => DeleteReason::Outranked,
+            Err(_) => return None,
         };
         Some((party, why))
     }
@@ -336,27 +324,43 @@ impl<'v> Decision<'v, '_> {
 
     /// Whether a stored RRset that no admitted claim covers goes, and on what ground.
     fn goes(&self, rtype: RecordType, here: &Here<'v>) -> Option<(Party, DeleteReason)> {
+        let (party, fate) = self.fate(rtype, here)?;
+        let written = self.accepted.iter().any(|c| c.uid() == party.uid);
+        let why = match fate {
+            Ok(why) => why,
+            // The old type goes only in the PATCH that writes the new one.
+            Err(Hold::Retyped) if written => DeleteReason::Retyped,
+            Err(_) => return None,
+        };
+        Some((party, why))
+    }
+
+    /// Whose a stored RRset is, and either the ground on which it goes whatever else is at the name, or what
+    /// its writer still says of it. `None` if it is nobody's that we know, or must stay.
+    fn fate(
+        &self,
+        rtype: RecordType,
+        here: &Here<'v>,
+    ) -> Option<(Party, Result<DeleteReason, Hold>)> {
         if self.protected(rtype) {
             return None;
         }
+        let sure = |(party, why)| (party, Ok(why));
         let note = match &here.writer {
             Writer::Other(_) => return None,
-            Writer::Nobody => return self.evidence(rtype),
+            Writer::Nobody => return self.evidence(rtype).map(sure),
             Writer::Ours(note) => note,
         };
         let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
-            return self.implicit(rtype, here, note);
+            return self.implicit(rtype, here, note).map(sure);
         };
-        let why = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
-            Hold::Going => DeleteReason::Going,
-            Hold::Lost => DeleteReason::Lost,
-            // The old type goes only in the PATCH that writes the new one.
-            Hold::Retyped if self.accepted.iter().any(|c| c.uid() == note.uid) => {
-                DeleteReason::Retyped
-            }
-            Hold::Retyped | Hold::Declared | Hold::Unknown => return None,
+        let party = Party { uid: note.uid.clone(), key: writer.set.meta.key() };
+        let fate = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
+            Hold::Going => Ok(DeleteReason::Going),
+            Hold::Lost => Ok(DeleteReason::Lost),
+            hold @ (Hold::Retyped | Hold::Declared | Hold::Unknown) => Err(hold),
         };
-        Some((Party { uid: note.uid.clone(), key: writer.set.meta.key() }, why))
+        Some((party, fate))
     }
 
     /// The object is not on the list: it goes if the note's fingerprint is what is read.

@@ -14,8 +14,8 @@ async fn without_comments_records_are_created_edited_renamed_and_deleted_all_the
     let zone = estate.zone("z", "lmdb.example").await;
     let set = estate.a("s", "z", &[("a", "192.0.2.1"), ("c", "192.0.2.3")]).await;
     estate.once().await;
-    let sent = estate.writes_to(Server::PowerDns);
-    let text = sent[0].body.as_ref().unwrap().to_string();
+    let writes = estate.writes_to(Server::PowerDns);
+    let text = writes[0].body.as_ref().unwrap().to_string();
     assert!(!text.contains("\"comments\""), "the mere key would fail the request: {text}");
     estate.assert_quiet().await;
 

@@ -238,7 +238,7 @@ async fn an_edit_during_an_outage_is_served_when_powerdns_is_back_and_nobody_tou
     assert_eq!((status, &report["ok"]), (200, &json!(false)), "{report}");
     assert_eq!(estate.programmed(&set).await.0, "False");
     estate.pdns.restart().await;
-    wait_for("the edit", std::time::Duration::from_secs(60), || serves("192.0.2.2")).await;
+    wait_for("the edit", std::time::Duration::from_mins(1), || serves("192.0.2.2")).await;
     wait_for("the status", std::time::Duration::from_secs(20), || async {
         (estate.programmed(&set).await.0 == "True").then_some(())
     })
