@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
-use crate::trigger::Trigger;
+use crate::trigger::{Phase, Trigger};
 
 /// Largest body of a nudge, in bytes. It is read and ignored, so that any webhook sender can call.
 const BODY_LIMIT: usize = 64 * 1024;
@@ -62,7 +62,8 @@ struct Nudge {
 }
 
 /// `POST /v1/sync[?wait=30s]`: 202 with the number of the pass that will serve it, or, with `wait`, 200
-/// with the report of a pass that began after the request; 202 if that does not end in time.
+/// with the report of a pass that began after the request; 202 if that does not end in time, 503 if the
+/// daemon ends before.
 async fn nudge(
     State(admin): State<Arc<Admin>>,
     headers: HeaderMap,
@@ -85,10 +86,12 @@ async fn nudge(
         Err(rejection) => return error(StatusCode::BAD_REQUEST, &rejection.body_text()),
     };
     let pass = admin.trigger.nudge();
-    if let Some(wait) = wait
-        && let Ok(Some(report)) = tokio::time::timeout(wait, admin.trigger.ended(pass)).await
-    {
-        return Json(&*report).into_response();
+    if let Some(wait) = wait {
+        match tokio::time::timeout(wait, admin.trigger.ended(pass)).await {
+            Ok(Some(report)) => return Json(&*report).into_response(),
+            Ok(None) => return error(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping"),
+            Err(_) => {}
+        }
     }
     (StatusCode::ACCEPTED, Json(json!({ "pass": pass }))).into_response()
 }
@@ -133,7 +136,7 @@ fn error(status: StatusCode, message: &str) -> Response {
 async fn healthz(State(admin): State<Arc<Admin>>) -> Response {
     let state = admin.trigger.state();
     let still = admin.metrics.still_for();
-    if (state.running || state.due) && still > admin.deadline {
+    if (state.phase == Phase::Passing || state.due) && still > admin.deadline {
         let message = format!("nothing has moved for {} s", still / 1000);
         return error(StatusCode::SERVICE_UNAVAILABLE, &message);
     }

@@ -38,13 +38,25 @@ pub struct Report {
     pub summary: Summary,
 }
 
+/// What the loop is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for a tick, a nudge or another try.
+    #[default]
+    Waiting,
+    /// A pass is running.
+    Passing,
+    /// It has ended: no pass is going to begin.
+    Ended,
+}
+
 /// Where the loop is.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Number of the newest pass that began.
     pub started: u64,
-    /// One is running.
-    pub running: bool,
+    /// What it is doing.
+    pub phase: Phase,
     /// One should be running: it was poked for and has not begun.
     pub due: bool,
     /// A pass has come to its end with both sides read.
@@ -81,11 +93,12 @@ impl Trigger {
         next
     }
 
-    /// Waits until a pass of at least this number has ended.
+    /// Waits until a pass of at least this number has ended; `None` if the loop ends before.
     pub async fn ended(&self, pass: u64) -> Option<Arc<Report>> {
         let mut state = self.state.subscribe();
-        let ended = |s: &State| s.last.as_ref().is_some_and(|r| r.pass >= pass);
-        state.wait_for(ended).await.ok().and_then(|s| s.last.clone())
+        let report = |s: &State| s.last.clone().filter(|r| r.pass >= pass);
+        let settled = state.wait_for(|s| s.phase == Phase::Ended || report(s).is_some()).await;
+        settled.ok().and_then(|s| report(&s))
     }
 
     /// Where the loop is.
@@ -128,12 +141,13 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
             None
         };
     }
+    trigger.state.send_modify(|s| s.phase = Phase::Ended);
 }
 
 async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     trigger.state.send_modify(|s| {
         s.started += 1;
-        s.running = true;
+        s.phase = Phase::Passing;
         s.due = false;
     });
     let pass = trigger.state.borrow().started;
@@ -156,8 +170,8 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
         }
     });
     trigger.state.send_modify(|s| {
-        s.running = false;
-        s.ready |= report.error.is_none();
+        s.phase = Phase::Waiting;
+        s.ready |= report.error.is_none() && !report.summary.blind;
         s.last = Some(report.clone());
     });
     report

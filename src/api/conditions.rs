@@ -213,12 +213,6 @@ pub mod sentence {
     /// Name: it does not belong to the zone.
     pub const OUTSIDE_ZONE: &str =
         "The record name is outside the zone. Check that the name belongs to this DNS zone.";
-    /// Name: a CNAME cannot be beside what is there.
-    pub const CNAME_CONFLICT: &str =
-        "A CNAME record conflicts with an existing record at this name.";
-    /// Name: an ALIAS cannot be beside what is there.
-    pub const ALIAS_CONFLICT: &str =
-        "An ALIAS record conflicts with an existing record at this name.";
     /// Name: refused as invalid, by PowerDNS or before it was sent.
     pub const REJECTED: &str =
         "The DNS record was rejected as invalid. Check the record type and value.";

@@ -34,10 +34,6 @@ pub const FINALIZER_ZONE: &str = "dns.networking.miloapis.com/finalize-dnszone-d
 /// Finalizer that the daemon puts on a record set.
 pub const FINALIZER_RECORD_SET: &str =
     "dns.networking.miloapis.com/finalize-dnsrecordset-downstream";
-/// Finalizer that dns-operator's replicator puts on a zone; never added by the daemon.
-pub const FINALIZER_ZONE_UPSTREAM: &str = "dns.networking.miloapis.com/finalize-dnszone";
-/// Finalizer that dns-operator's replicator puts on a record set; never added by the daemon.
-pub const FINALIZER_RECORD_SET_UPSTREAM: &str = "dns.networking.miloapis.com/finalize-dnsrecordset";
 
 /// The CRDs of our three kinds, by plural name: record sets, zone classes, zones.
 #[must_use]

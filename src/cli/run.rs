@@ -1,6 +1,7 @@
 //! `dns-syncd run`: the daemon. Every task is joined; one that ends unasked ends the process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,8 @@ use crate::trigger::{self, Trigger};
 
 /// Shortest time that nothing may move before `/healthz` fails, in milliseconds.
 const DEADLINE: u64 = 60_000;
+/// Longest time that the listener's clients may take to finish once the daemon stops.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Runs until `stop` is cancelled.
 ///
@@ -54,7 +57,11 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     let code = if unasked.is_some() { FAILED } else { 0 };
     let result = match unasked {
         Some(result) => result,
-        None => listening.await,
+        None => tokio::time::timeout(DRAIN, &mut listening).await.unwrap_or_else(|_| {
+            // A client that never ends its request must not hold the process for ever.
+            listening.abort();
+            Ok(Ok(()))
+        }),
     };
     match result {
         Ok(Ok(())) => {

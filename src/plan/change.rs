@@ -77,8 +77,8 @@ impl DeleteReason {
     #[must_use]
     pub fn stands_alone(self) -> bool {
         match self {
-            DeleteReason::Going | DeleteReason::Lost | DeleteReason::Retyped => true,
-            DeleteReason::Outranked | DeleteReason::Implicit => false,
+            DeleteReason::Going | DeleteReason::Lost => true,
+            DeleteReason::Retyped | DeleteReason::Outranked | DeleteReason::Implicit => false,
         }
     }
 }

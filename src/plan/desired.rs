@@ -95,12 +95,15 @@ fn group(
         return Err(format!("an SOA record belongs at the apex {zone}, not at {name}"));
     }
     let mut ttl = None;
-    let mut values = Vec::new();
+    let (mut values, mut empty) = (Vec::new(), 0);
     for entry in entries {
         let declared = entry.ttl.or(default_ttl).unwrap_or(i64::from(Ttl::DEFAULT.get()));
         let this = Ttl::new(declared).map_err(|e| e.to_string())?;
         ttl.get_or_insert(this);
-        values.extend(value(rtype, entry)?);
+        match value(rtype, entry)? {
+            Some(value) => values.push(value),
+            None => empty += 1,
+        }
     }
     let (kept, ignored) = match rtype {
         // One value each: the incumbent serves the first CNAME or ALIAS and the last SOA.
@@ -121,9 +124,11 @@ fn group(
         | RecordType::Tlsa
         | RecordType::Txt => (values.iter().cloned().collect(), 0),
     };
-    let remark = (ignored > 0).then(|| {
-        format!("only one {rtype} value can be served at a name, {ignored} other ignored")
-    });
+    let remark = if ignored > 0 {
+        Some(format!("only one {rtype} value can be served at a name, {ignored} other ignored"))
+    } else {
+        (empty > 0).then(|| format!("{empty} empty value ignored"))
+    };
     let ttl = ttl.ok_or("no entry")?;
     let contents = Contents::new(ttl, kept).ok_or("no entry has a value")?;
     Ok((contents, remark))

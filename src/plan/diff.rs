@@ -378,10 +378,9 @@ impl<'v> Decision<'v, '_> {
         Some((Party { uid: note.uid.clone(), key }, DeleteReason::Implicit))
     }
 
-    /// A record set of that namespace has a zone reference that cannot be read: nothing implicit goes there.
+    /// A record set whose spec is only partly known may declare what is here: nothing implicit goes.
     fn guarded(&self, key: &ObjectKey) -> bool {
-        let unreadable = |s: &SetFacts<'_>| s.set.zone.is_none();
-        self.view.sets.values().any(|s| s.set.meta.namespace == key.namespace && unreadable(s))
+        self.view.sets.values().any(|s| s.may_hide(self.view.zone, &key.namespace))
     }
 
     fn evidence(&self, rtype: RecordType) -> Option<(Party, DeleteReason)> {
@@ -423,7 +422,7 @@ impl<'v> Decision<'v, '_> {
                 format!("of DNSRecordSet {}", note.object)
             }
             Writer::Ours(note) => {
-                format!("of DNSRecordSet {}, which is gone, changed by hand since", note.object)
+                format!("of DNSRecordSet {}, which is not listed, but changed since", note.object)
             }
         }
     }

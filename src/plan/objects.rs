@@ -6,13 +6,13 @@ use super::change::Change;
 use super::set_plan::{Secure, quiet};
 use super::sets::SetFacts;
 use super::zone_plan::{ZonePlan, ZoneStep};
-use super::zones::{ClassState, Standing, ZoneFacts};
+use super::zones::{ClassState, Standing, ZoneFacts, servers};
 use super::{Plan, World};
 use crate::api::conditions::{reason, sentence};
 use crate::api::object::{Meta, Owner, ZoneStatus};
 use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
 use crate::dns::name::Name;
-use crate::dns::rdata::Rdata;
+use crate::dns::rdata::{Dialect, Rdata, Version};
 use crate::dns::rrset::RecordType;
 
 /// One DNSZone's part of the plan.
@@ -28,10 +28,14 @@ pub struct ObjectPlan {
     pub standing: Standing,
     /// Another controller serves its class and accepted it: nothing is said about it.
     pub quiet: bool,
+    /// Its class belongs to another controller: no failure of ours.
+    pub elsewhere: bool,
     /// Our finalizer is missing on a zone that is served.
     pub secure: Option<Secure>,
     /// `status.nameservers`.
     pub nameservers: Vec<String>,
+    /// What it becomes once the apex NS of a record set, which this pass writes, is acknowledged.
+    pub written_nameservers: Option<Vec<String>>,
     /// `status.recordCount`: entries of the record sets that name it.
     pub record_count: i64,
     /// What `Programmed` rests on.
@@ -40,6 +44,21 @@ pub struct ObjectPlan {
     pub remark: Option<String>,
     /// Present if it is Terminating with our finalizer.
     pub deletion: Option<Deletion>,
+}
+
+impl ObjectPlan {
+    /// Why it cannot be served as things are, if so: reason and message.
+    #[must_use]
+    pub fn waits(&self) -> Option<String> {
+        match (&self.standing, &self.programmed) {
+            _ if self.elsewhere || self.deletion.is_some() => None,
+            (Standing::Waiting(reason, message), _)
+            | (Standing::Served | Standing::InUse, ZoneProgrammed::Not(reason, message)) => {
+                Some(format!("{reason}: {message}"))
+            }
+            (Standing::Served | Standing::InUse | Standing::Terminating, _) => None,
+        }
+    }
 }
 
 /// What a DNSZone's `Programmed` rests on.
@@ -85,8 +104,10 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
             domain: facts.domain.clone(),
             standing: facts.standing.clone(),
             quiet: quiet(facts, meta, FINALIZER_ZONE, &facts.zone.status.conditions),
+            elsewhere: matches!(facts.class, ClassState::Foreign(_)),
             secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),
             nameservers: nameservers(world, facts),
+            written_nameservers: zone.and_then(|z| written_nameservers(facts, z)),
             record_count: sets_of(world, facts)
                 .filter(|s| !s.set.meta.terminating)
                 .map(|s| i64::try_from(s.set.entries.len()).unwrap_or(i64::MAX))
@@ -116,7 +137,7 @@ fn nameservers(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<String> {
     if !served {
         return facts.zone.status.nameservers.clone();
     }
-    let declared: BTreeSet<String> = class.servers.iter().cloned().collect();
+    let declared: BTreeSet<String> = servers(class).usable.into_keys().map(str::to_owned).collect();
     if !declared.is_empty() {
         return declared.into_iter().collect();
     }
@@ -131,6 +152,20 @@ fn nameservers(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<String> {
             names.into_iter().collect()
         },
     )
+}
+
+/// The NS that a record set puts at the apex in this pass, where the class has no servers of its own.
+fn written_nameservers(facts: &ZoneFacts<'_>, zone: &ZonePlan) -> Option<Vec<String>> {
+    let ClassState::Ours(class) = facts.class else {
+        return None;
+    };
+    let apex = zone.names.get(facts.domain.as_ref()?)?;
+    let Some(Change::Replace { contents, .. }) = apex.types.get(&RecordType::Ns) else {
+        return None;
+    };
+    let served = facts.standing == Standing::Served && servers(class).usable.is_empty();
+    let oldest = Dialect::of(Version { major: 4, minor: 7, patch: 0 });
+    served.then(|| contents.values().iter().map(|ns| ns.print(oldest)).collect())
 }
 
 fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed {
@@ -175,8 +210,12 @@ fn remark(world: &World<'_>, facts: &ZoneFacts<'_>) -> Option<String> {
         return None;
     };
     let domain = facts.domain.as_ref()?;
-    let target = |s: &String| Rdata::from_target(RecordType::Ns, s).ok().flatten();
-    let servers: BTreeSet<Rdata> = class.servers.iter().filter_map(target).collect();
+    let servers = servers(class);
+    if !servers.unusable.is_empty() {
+        let which = servers.unusable.join(", ");
+        return Some(format!("servers of the class that are no host names are left out: {which}"));
+    }
+    let servers: BTreeSet<Rdata> = servers.usable.into_values().collect();
     let declares = |s: &&SetFacts<'_>| {
         let group = s.declared.groups.get(domain);
         let ns = s.set.rtype == Ok(RecordType::Ns);

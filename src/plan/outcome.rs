@@ -33,6 +33,8 @@ pub enum Outcome {
 pub enum Failure {
     /// 422 that names this RRset, or that was narrowed down to it.
     Refused(String),
+    /// The same, for a fault that has a sentence of its own.
+    RefusedAs(&'static str),
     /// 422: something else is at the name.
     Conflict(String),
     /// Another RRset of the same name was refused, and a name is never half changed.
@@ -56,6 +58,7 @@ impl Failure {
         let detailed = |s: &str, d: &str| sentence::detailed(s, d);
         match self {
             Failure::Refused(detail) => (reason::PDNS_ERROR, detailed(sentence::REJECTED, detail)),
+            Failure::RefusedAs(sentence) => (reason::PDNS_ERROR, (*sentence).to_owned()),
             Failure::Conflict(detail) => (reason::CONFLICT, detailed(sentence::CONFLICT, detail)),
             Failure::NameHeld(detail) => {
                 (reason::PENDING, detailed(sentence::PENDING_NAME, detail))
@@ -79,7 +82,10 @@ impl Failure {
     #[must_use]
     pub fn passing(&self) -> bool {
         match self {
-            Failure::Refused(_) | Failure::Conflict(_) | Failure::NameHeld(_) => false,
+            Failure::Refused(_)
+            | Failure::RefusedAs(_)
+            | Failure::Conflict(_)
+            | Failure::NameHeld(_) => false,
             Failure::ZoneMissing
             | Failure::Unauthorized
             | Failure::Status(_)

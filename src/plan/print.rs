@@ -34,9 +34,12 @@ impl Plan {
     pub fn holds(&self) -> bool {
         let not = |v: &Verdict| matches!(v, Verdict::Not(..));
         self.blind.is_some()
-            || self.sets.values().any(|s| {
-                !s.going && (s.accepted.is_err() || s.raws.values().any(|r| not(&r.verdict)))
-            })
+            || self.objects.values().any(|o| o.waits().is_some())
+            || self
+                .sets
+                .values()
+                .filter(|s| !s.going && !s.elsewhere)
+                .any(|s| s.accepted.is_err() || s.raws.values().any(|r| not(&r.verdict)))
     }
 }
 
@@ -70,8 +73,13 @@ impl Display for Printed<'_> {
                 }
             }
         }
-        for object in objects.values().filter(|o| o.deletion.is_some()) {
-            lines.push(format!("release   DNSZone {} once its record sets are", object.meta.key()));
+        for object in objects.values() {
+            let key = object.meta.key();
+            if object.deletion.is_some() {
+                lines.push(format!("release   DNSZone {key} once its record sets are"));
+            } else if let Some(why) = object.waits() {
+                lines.push(format!("refused   DNSZone {key}: {why}"));
+            }
         }
         lines.sort();
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
@@ -99,8 +107,9 @@ impl Printed<'_> {
                 self.change(f, owner, *rtype, change)?;
             }
         }
+        let word = if zone.goes() { "with it  " } else { "leave    " };
         for left in &zone.leftovers {
-            writeln!(f, "leave     {} {}: {}", left.name, left.rtype, left.why)?;
+            writeln!(f, "{word} {} {}: {}", left.name, left.rtype, left.why)?;
         }
         Ok(())
     }

@@ -56,6 +56,8 @@ pub struct SetPlan {
     pub going: bool,
     /// Another controller serves its class and accepted it: nothing is said about it.
     pub quiet: bool,
+    /// Its class belongs to another controller: no failure of ours.
+    pub elsewhere: bool,
     /// What is missing on it.
     pub secure: Option<Secure>,
     /// RRsets that must be proved gone: all that carry its uid if it is going, else those outside its zone.
@@ -100,6 +102,8 @@ pub(super) fn set_plans(
             quiet: named_zone(world, facts).is_some_and(|z| {
                 quiet(z, meta, FINALIZER_RECORD_SET, &facts.set.status.conditions)
             }),
+            elsewhere: named_zone(world, facts)
+                .is_some_and(|z| matches!(z.class, ClassState::Foreign(_))),
             secure: secure_set(world, facts),
             lost: lost(facts, zones),
             blocked: watches.then(|| blocked(world, facts)).flatten(),

@@ -142,6 +142,15 @@ impl SetFacts<'_> {
         }
     }
 
+    /// Whether it may declare something in `zone` that cannot be read: its zone reference is unreadable and it is in the
+    /// namespace of what it could declare, or it belongs there and hides a name or its type.
+    #[must_use]
+    pub fn may_hide(&self, zone: &Name, namespace: &str) -> bool {
+        let here = matches!(&self.place, Place::Accepted(domain) if domain == zone);
+        (here && self.declared.partly_known)
+            || (self.set.zone.is_none() && self.set.meta.namespace == namespace)
+    }
+
     /// Whether it has an owner reference to the DNSZone of this uid.
     #[must_use]
     pub fn refers_to(&self, zone_uid: Option<&str>) -> bool {

@@ -12,7 +12,7 @@ use super::change::Verdict;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::{RawPlan, SetPlan, Trace};
-use super::summary::{Summary, summarize};
+use super::summary::{Summary, Waiting, summarize};
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
 use crate::api::conditions::{Condition, Desired, Truth, kind, merge, reason, sentence};
@@ -55,7 +55,7 @@ pub struct StatusWrite {
 #[must_use]
 pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
     let mut out = Aftermath::default();
-    let mut waiting: BTreeMap<String, String> = BTreeMap::new();
+    let mut waiting = Waiting::default();
     for (uid, set) in &plan.sets {
         let finalized = set.meta.has_finalizer(FINALIZER_RECORD_SET);
         if set.going && finalized {
@@ -63,7 +63,7 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
                 None => out.set_releases.push(set.meta.clone()),
                 Some(why) => {
                     out.statuses.extend(set_status(set, &pending_deletion(set, &why), now));
-                    waiting.insert(uid.clone(), why);
+                    waiting.sets.insert(uid.clone(), why);
                 }
             }
         } else if !set.going && !set.quiet {
@@ -75,27 +75,28 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
             }
         }
     }
-    for object in plan.objects.values() {
-        match &object.deletion {
-            Some(_) => match zone_unproved(plan, applied, object, &waiting) {
+    for (uid, object) in &plan.objects {
+        let nameservers = nameservers(object, applied);
+        if object.deletion.is_some() {
+            match zone_unproved(plan, applied, object, &waiting.sets) {
                 None => {
                     let after = object.deletion.iter().flat_map(|d| d.waits_for.clone()).collect();
                     out.zone_releases.push((object.meta.clone(), after));
                 }
                 Some(why) => {
-                    out.statuses.extend(zone_status(
-                        object,
-                        None,
-                        (Truth::False, reason::PENDING, why),
-                        now,
-                    ));
+                    waiting.zones.insert(uid.clone(), why.clone());
+                    let said = (Truth::False, reason::PENDING, why);
+                    out.statuses.extend(zone_status(object, nameservers, None, said, now));
                 }
-            },
-            None if object.standing == Standing::Terminating || object.quiet => {}
-            None => {
-                let programmed = zone_programmed(object, applied);
-                out.statuses.extend(zone_status(object, Some(accepted(object)), programmed, now));
             }
+        } else if object.standing != Standing::Terminating && !object.quiet {
+            let accepted = accepted(object, nameservers);
+            let programmed = zone_programmed(object, applied);
+            let unserved = [&accepted, &programmed].into_iter().find(|said| said.0 != Truth::True);
+            if let Some((_, reason, message)) = unserved.filter(|_| !object.elsewhere) {
+                waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
+            }
+            out.statuses.extend(zone_status(object, nameservers, Some(accepted), programmed, now));
         }
     }
     out.summary = summarize(plan, applied, &waiting);
@@ -280,9 +281,21 @@ pub fn accepted_first(set: &SetPlan, now: &str) -> Option<StatusWrite> {
     Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: set.meta.clone(), body })
 }
 
-fn accepted(object: &ObjectPlan) -> Said {
+/// `status.nameservers` after this pass.
+fn nameservers<'a>(object: &'a ObjectPlan, applied: &Applied) -> &'a [String] {
+    match (&object.written_nameservers, &object.domain) {
+        (Some(written), Some(domain))
+            if failure_of(applied.key(domain, domain, RecordType::Ns)).is_none() =>
+        {
+            written
+        }
+        _ => &object.nameservers,
+    }
+}
+
+fn accepted(object: &ObjectPlan, nameservers: &[String]) -> Said {
     match &object.standing {
-        Standing::Served if object.nameservers.is_empty() => {
+        Standing::Served if nameservers.is_empty() => {
             (Truth::False, reason::PENDING, sentence::WAITING_FOR_NAMESERVERS.to_owned())
         }
         Standing::Served => (Truth::True, reason::ACCEPTED, sentence::ZONE_ACCEPTED.to_owned()),
@@ -331,6 +344,7 @@ fn failure_of(outcome: Outcome) -> Option<Failure> {
 /// A DNSZone's status, if it differs. Fields of others (`domainRef`) are never sent.
 fn zone_status(
     object: &ObjectPlan,
+    nameservers: &[String],
     accepted: Option<Said>,
     programmed: Said,
     now: &str,
@@ -343,14 +357,14 @@ fn zone_status(
     let meta = &object.meta;
     let conditions = merge(&object.status.conditions, desired, meta.generation, now);
     let unchanged = conditions == object.status.conditions
-        && object.nameservers == object.status.nameservers
+        && nameservers == object.status.nameservers
         && object.status.record_count == Some(object.record_count);
     if unchanged {
         return None;
     }
     let body = json!({"status": {
         "conditions": values(&conditions),
-        "nameservers": object.nameservers,
+        "nameservers": nameservers,
         "recordCount": object.record_count,
     }});
     Some(StatusWrite { kind: crate::api::KIND_ZONE, meta: meta.clone(), body })

@@ -9,6 +9,15 @@ use super::change::{Change, Verdict};
 use super::outcome::{Applied, Failure, Outcome};
 use super::zone_plan::ZoneStep;
 
+/// What waits after a pass, by uid, with the reason.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    /// Record sets whose end is not proved.
+    pub(super) sets: BTreeMap<String, String>,
+    /// DNSZones that are not served, or whose end is not proved.
+    pub(super) zones: BTreeMap<String, String>,
+}
+
 /// What a pass did. Lists hold `zone name type: why`, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +50,9 @@ pub struct Summary {
     pub held: Vec<String>,
     /// Zones with our mark whose DNSZone is gone.
     pub orphans: Vec<String>,
+    /// PowerDNS could not be read at all.
+    #[serde(skip)]
+    pub blind: bool,
     /// Whether another pass soon may do more without anybody changing anything.
     pub again: bool,
 }
@@ -54,16 +66,13 @@ impl Summary {
 }
 
 /// Adds up a pass.
-pub(super) fn summarize(
-    plan: &Plan,
-    applied: &Applied,
-    waiting: &BTreeMap<String, String>,
-) -> Summary {
+pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Summary {
     let mut out = Summary {
         zones: plan.objects.len(),
+        blind: plan.blind.is_some(),
         record_sets: plan.sets.len(),
         orphans: plan.orphans.iter().map(ToString::to_string).collect(),
-        left_alone: plan.zones.values().map(|z| z.leftovers.len()).sum(),
+        left_alone: plan.zones.values().filter(|z| !z.goes()).map(|z| z.leftovers.len()).sum(),
         ..Summary::default()
     };
     for (zone, zone_plan) in &plan.zones {
@@ -90,7 +99,13 @@ pub(super) fn summarize(
             }
         }
     }
-    for set in plan.sets.values().filter(|s| !s.going) {
+    out.failed.extend(plan.blind.iter().map(|why| format!("PowerDNS could not be read: {why}")));
+    for (uid, why) in &waiting.zones {
+        if let Some(object) = plan.objects.get(uid) {
+            out.held.push(format!("DNSZone {}: {why}", object.meta.key()));
+        }
+    }
+    for set in plan.sets.values().filter(|s| !s.going && !s.elsewhere) {
         let key = set.meta.key();
         if let Err((reason, message)) = &set.accepted {
             out.held.push(format!("{key}: {reason}: {message}"));
@@ -106,7 +121,7 @@ pub(super) fn summarize(
             }
         }
     }
-    for (uid, why) in waiting {
+    for (uid, why) in &waiting.sets {
         if let Some(set) = plan.sets.get(uid) {
             out.held.push(format!("deletion of {}: {why}", set.meta.key()));
         }

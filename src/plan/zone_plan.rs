@@ -10,7 +10,7 @@ use super::note::{Mark, Writer, mark, writer};
 use super::set_plan::Verdicts;
 use super::sets::Place;
 use super::snapshot::{ServerZone, ZoneContents};
-use super::zones::{ClassState, Standing, ZoneFacts};
+use super::zones::{ClassState, Standing, ZoneFacts, servers};
 use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
 use crate::dns::name::Name;
@@ -42,6 +42,12 @@ pub struct ZonePlan {
 }
 
 impl ZonePlan {
+    /// Whether the zone itself is deleted.
+    #[must_use]
+    pub fn goes(&self) -> bool {
+        matches!(self.step, ZoneStep::Delete { .. })
+    }
+
     /// Whether there is anything to send.
     #[must_use]
     pub fn has_work(&self) -> bool {
@@ -123,7 +129,10 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
     };
     let claims = claims(world, domain);
     let verdicts = match contents {
-        Some(_) if matches!(plan.step, ZoneStep::Delete { .. }) => Verdicts::new(),
+        Some(contents) if plan.goes() => {
+            plan.leftovers = noteless(world, domain, contents);
+            Verdicts::new()
+        }
         Some(contents) => decide_names(world, domain, contents, &claims, &permission, &mut plan),
         None => unread(&claims, plan.withheld.as_deref().unwrap_or_default()),
     };
@@ -287,6 +296,23 @@ fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bool {
     })
 }
 
+/// RRsets without a note of ours, SOA and NS at the apex apart: what people may miss if the zone goes.
+fn noteless(world: &World<'_>, domain: &Name, contents: &ZoneContents) -> Vec<Leftover> {
+    let policy = world.policy;
+    let mut out = Vec::new();
+    for (name, types) in &contents.names {
+        for (rtype, rrset) in types.iter().filter(|(_, r)| r.exists()) {
+            let apex = name == domain && matches!(rtype.as_str(), "SOA" | "NS");
+            let writer = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            if writer == Writer::Nobody && !apex {
+                let why = "no note claims it; it goes with its zone".to_owned();
+                out.push(Leftover { name: name.clone(), rtype: rtype.clone(), why, uid: None });
+            }
+        }
+    }
+    out
+}
+
 /// RRsets with our note, by the uid that it carries, without those that are never deleted: apex SOA and
 /// NS, and what a longer zone shadows. They hold no release.
 fn noted(
@@ -348,8 +374,7 @@ fn from_class(
         return out;
     };
     let claimed = |rtype| claims.into_iter().flatten().any(|c| c.rtype == rtype);
-    let target = |s: &String| Rdata::from_target(RecordType::Ns, s).ok().flatten();
-    let servers: BTreeSet<Rdata> = class.servers.iter().filter_map(target).collect();
+    let servers = servers(class).usable;
     let ttl = |rtype| {
         let stored = contents.get(domain, rtype).and_then(|r| Ttl::new(r.ttl).ok());
         stored.or_else(|| Ttl::new(APEX_TTL).ok())
@@ -360,16 +385,14 @@ fn from_class(
         }
     };
     if !claimed(RecordType::Soa) && wants_soa(domain, contents) {
-        let mut names: Vec<&String> = class.servers.iter().collect();
-        names.sort();
-        let soa = names.first().and_then(|mname| {
+        let soa = servers.keys().next().and_then(|mname| {
             let rname = format!("hostmaster.{domain}");
             Rdata::soa(mname, &rname, None, None, None, None, None).ok().flatten()
         });
         declare(RecordType::Soa, soa.into_iter().collect());
     }
     if !claimed(RecordType::Ns) {
-        declare(RecordType::Ns, servers);
+        declare(RecordType::Ns, servers.into_values().collect());
     }
     out
 }
@@ -389,6 +412,7 @@ fn view<'a>(
 ) -> ZoneView<'a> {
     let server = &world.snapshot.server;
     let comments = server.capabilities.is_some_and(|c| c.comments);
+    let foreign = super::zones::mark_of(server, domain, world.policy) == Some(Mark::Other);
     let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
     ZoneView {
         zone: domain,
@@ -398,7 +422,8 @@ fn view<'a>(
         owner: &world.policy.owner_id,
         namespaces: &world.policy.namespaces,
         sets: world.sets,
-        evidence: if comments && !plan.noted.is_empty() {
+        // In another owner's zone only a note of ours is evidence.
+        evidence: if foreign || (comments && !plan.noted.is_empty()) {
             BTreeMap::new()
         } else {
             super::evidence::evidence(world, domain, holder, contents)

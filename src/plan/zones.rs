@@ -9,6 +9,8 @@ use super::snapshot::{Cluster, Server};
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{Class, ObjectKey, Zone};
 use crate::dns::name::Name;
+use crate::dns::rdata::Rdata;
+use crate::dns::rrset::RecordType;
 
 /// A DNSZone's class as far as it concerns us.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,28 @@ pub enum ClassState<'a> {
     Foreign(&'a Class),
     /// Ours.
     Ours(&'a Class),
+}
+
+/// A class's name servers: the usable ones by their spelling, sorted and without repeats, and the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Servers<'a> {
+    /// The NS that each usable one stands for.
+    pub usable: BTreeMap<&'a str, Rdata>,
+    /// Those that are no host name.
+    pub unusable: Vec<&'a str>,
+}
+
+/// Reads a class's name servers.
+#[must_use]
+pub fn servers(class: &Class) -> Servers<'_> {
+    let mut out = Servers::default();
+    for server in &class.servers {
+        match Rdata::from_target(RecordType::Ns, server) {
+            Ok(Some(ns)) => drop(out.usable.insert(server, ns)),
+            Ok(None) | Err(_) => out.unusable.push(server),
+        }
+    }
+    out
 }
 
 /// What a DNSZone may do in this pass.
@@ -106,7 +130,10 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
         let holder = out.holders.get(&domain).copied();
         for facts in out.by_uid.values_mut().filter(|f| f.domain.as_ref() == Some(&domain)) {
             let loses = holder.is_some_and(|h| h != facts.zone.meta.uid);
-            if facts.standing == Standing::Served && (loses || mark == Some(Mark::Other)) {
+            // Without a list no mark is seen: who was told that the domain is in use stays told so.
+            let told = server.zones.is_err() && says_in_use(facts.zone);
+            let other = mark == Some(Mark::Other);
+            if facts.standing == Standing::Served && (loses || told || other) {
                 facts.standing = Standing::InUse;
             }
         }
@@ -144,6 +171,10 @@ fn elect<'a>(zones: &Zones<'a>, domain: &Name, mark: Option<&Mark>) -> Option<&'
 
 fn was_accepted(zone: &Zone) -> bool {
     zone.status.conditions.iter().any(|c| c.type_ == kind::ACCEPTED && c.status == Truth::True)
+}
+
+fn says_in_use(zone: &Zone) -> bool {
+    zone.status.conditions.iter().any(|c| c.reason == reason::ZONE_IN_USE)
 }
 
 /// The standing as far as the object and its class decide it.

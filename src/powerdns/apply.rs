@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, Error};
-use super::wire::{contents, is_conflict, offender};
+use super::wire::{contents, offender};
 use crate::dns::name::Name;
 use crate::dns::rdata::{Dialect, Rdata, Soa, serial_lt};
 use crate::dns::rrset::{Contents, RecordType};
@@ -209,20 +209,15 @@ impl Task<'_> {
         };
         let named =
             offender(&text).filter(|(name, _)| status == 422 && batch.names.contains_key(name));
-        let refusal = if is_conflict(&text) {
-            Failure::Conflict("of a type that excludes it".to_owned())
-        } else {
-            failure
-        };
         let Some((name, rtype)) = named else {
             return Ok(match batch.clone().halves() {
                 Some((first, second)) => vec![second, first],
-                None => self.refuse_all(batch, None, &refusal),
+                None => self.refuse_all(batch, None, &failure),
             });
         };
         let refused = batch.names.remove(&name).unwrap_or_default();
         let alone = Batch { names: Names::from([(name, refused)]) };
-        let mut next = self.refuse_all(alone, rtype, &refusal);
+        let mut next = self.refuse_all(alone, rtype, &failure);
         if !batch.names.is_empty() {
             next.push(batch);
         }

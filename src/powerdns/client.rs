@@ -12,7 +12,7 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::limiter::Limiter;
-use super::wire::{ListedZone, ZoneBody, capabilities};
+use super::wire::{ListedZone, ZoneBody, capabilities, refusal};
 use crate::config::Secret;
 use crate::metrics::Metrics;
 use crate::plan::snapshot::Capabilities;
@@ -80,7 +80,7 @@ impl Error {
         match self {
             Error::Status { status: 401, .. } => Failure::Unauthorized,
             Error::Status { status: 404, .. } => Failure::ZoneMissing,
-            Error::Status { status: 422, .. } => Failure::Refused(String::new()),
+            Error::Status { status: 422, text } => refusal(text),
             Error::Status { status, .. } => Failure::Status(*status),
             Error::Transport(_) => Failure::Unknown("no answer from PowerDNS".to_owned()),
             Error::Malformed(_) => Failure::Unknown("unreadable answer from PowerDNS".to_owned()),

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::conditions::sentence;
 use crate::dns::name::Name;
 use crate::dns::rdata::Version;
 use crate::dns::rrset::RecordType;
+use crate::plan::Failure;
 use crate::plan::snapshot::{Capabilities, Comment, StoredRecord, StoredRrset, ZoneContents};
 
 /// One element of the zone list.
@@ -118,9 +120,9 @@ pub fn capabilities(server: &Value, config: &Value) -> Option<Capabilities> {
 #[must_use]
 pub fn offender(text: &str) -> Option<(Name, Option<RecordType>)> {
     let after = |prefix: &str| text.strip_prefix(prefix);
-    if let Some(rest) = after("Record ")
-        && let Some((name, rest)) = rest.split_once('/')
-        && let Some((rtype, _)) = rest.split_once(" '")
+    // The last slash: an owner name may hold some too (RFC 2317).
+    if let Some((subject, _)) = after("Record ").and_then(|rest| rest.split_once(" '"))
+        && let Some((name, rtype)) = subject.rsplit_once('/')
     {
         return named(name, rtype);
     }
@@ -148,10 +150,18 @@ fn named(name: &str, rtype: &str) -> Option<(Name, Option<RecordType>)> {
     Some((Name::parse(name).ok()?, rtype.parse().ok()))
 }
 
-/// Whether a 422 says that something else is at the name.
+/// What a 422 says, by its text.
 #[must_use]
-pub fn is_conflict(text: &str) -> bool {
-    text.contains("Conflicts with pre-existing RRset")
+pub fn refusal(text: &str) -> Failure {
+    if text.contains("Conflicts with pre-existing RRset") {
+        Failure::Conflict("of a type that excludes it".to_owned())
+    } else if text.contains("Invalid character") {
+        Failure::RefusedAs(sentence::INVALID_CHARACTER)
+    } else if text.contains("is out of zone") {
+        Failure::RefusedAs(sentence::OUTSIDE_ZONE)
+    } else {
+        Failure::Refused(String::new())
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +189,8 @@ mod tests {
         ] {
             assert_eq!(about(text), a, "{text}");
         }
+        let slashed = "Record 0/25.e.example./A '1/2': Parsing record content";
+        assert_eq!(about(slashed), Some(("0/25.e.example.".to_owned(), Some("A".to_owned()))));
         let name = Some(("t.e.example.".to_owned(), None));
         assert_eq!(about("DNS Name 't.e.example' is not canonical"), name);
         assert_eq!(about("Name 't.e.example.' contains unsupported characters"), name);

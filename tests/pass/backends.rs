@@ -37,3 +37,22 @@ async fn without_comments_records_are_created_edited_renamed_and_deleted_all_the
     estate.once().await;
     assert!(!estate.pdns.has_zone("lmdb.example").await && estate.get(&zone).await.is_none());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_notes_nothing_is_deleted_in_a_zone_that_another_owner_has_marked() {
+    let options = Options { backend: Backend::Lmdb, extra: Vec::new() };
+    let estate = Estate::with("lost", options).await;
+    estate.zone("z", "lost.example").await;
+    let set = estate.a("s", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let theirs = json!({"account": "ds:ffffff:aaaaaaaaaaaaaaaaaaaaaaaaaa"});
+    assert_eq!(estate.pdns.put_zone("lost.example", &theirs).await.0, 204);
+    let edit = json!({"rrsets": [{"name": "www.lost.example.", "type": "A", "ttl": 60,
+        "changetype": "REPLACE", "records": [{"content": "203.0.113.1", "disabled": false}]}]});
+    assert_eq!(estate.pdns.patch("lost.example", &edit).await.0, 204);
+    estate.delete(&set).await;
+    estate.once_failing().await;
+    assert!(estate.get(&set).await.is_none(), "nothing there is its own");
+    let answer = query(estate.pdns.dns_addr(), "www.lost.example", "A").await;
+    assert_eq!(answer.answers, ["203.0.113.1"]);
+}

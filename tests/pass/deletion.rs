@@ -115,8 +115,9 @@ async fn class_first_then_record_set_and_zone_and_nothing_stays_terminating() {
     let (status, _, message) = estate.programmed(&set).await;
     assert_eq!(status, "False", "{message}");
     estate.delete(&set).await;
-    estate.once().await;
+    let summary = estate.once_failing().await;
     assert!(estate.get(&set).await.is_none());
+    assert!(summary["held"][0].as_str().unwrap().contains("not found"), "{summary}");
     estate.delete(&zone).await;
     estate.once().await;
     assert!(estate.get(&zone).await.is_none());

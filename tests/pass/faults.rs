@@ -275,3 +275,41 @@ async fn a_concurrent_writer_of_another_condition_survives() {
     assert_eq!(objects::condition(&now, "Theirs").unwrap().2, "m");
     assert_eq!(objects::condition(&now, "Programmed").unwrap().0, "True");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_could_not_read_powerdns_is_no_success_and_changes_nobodys_standing() {
+    let estate = Estate::new("blind").await;
+    let theirs = json!({"name": "blind.example.", "kind": "Native", "nameservers": ["ns.example.net."],
+                        "account": "ds:ffffff:aaaaaaaaaaaaaaaaaaaaaaaaaa"});
+    estate.pdns.create_zone(&theirs).await;
+    let zone = estate.zone("z", "blind.example").await;
+    estate.once_failing().await;
+    assert_eq!(estate.programmed(&zone).await.1, "DNSZoneInUse");
+    estate.recorder.always(powerdns("GET", ""), Action::Reset);
+    let summary = estate.once_failing().await;
+    assert!(summary["failed"][0].as_str().unwrap().contains("could not be read"), "{summary}");
+    let listed = estate.get(&zone).await.unwrap();
+    assert_eq!(objects::condition(&listed, "Accepted").unwrap().1, "DNSZoneInUse");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retyped_rrset_stays_when_an_older_sets_new_type_is_refused() {
+    let estate = Estate::new("refused").await;
+    estate.zone("z", "refused.example").await;
+    let older = estate.a("older", "z", &[("elsewhere", "192.0.2.1")]).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let younger = estate.a("younger", "z", &[("www", "192.0.2.2")]).await;
+    estate.once().await;
+    let cname = |target: &str| json!({"recordType": "CNAME", "records": [{"name": "www", "cname": {"content": target}}]});
+    estate.edit(&older, cname("one.example.net.")).await;
+    estate.edit(&younger, cname("two.example.net.")).await;
+    let refuses = |r: &Request| {
+        let body = r.body.as_ref().map(Value::to_string).unwrap_or_default();
+        r.server == Server::PowerDns && r.is_write() && body.contains("one.example.net.")
+    };
+    let text = "RRset www.refused.example. IN CNAME: refused by test";
+    estate.recorder.always(refuses, Action::Answer(422, json!({ "error": text })));
+    estate.once_failing().await;
+    let answer = query(estate.pdns.dns_addr(), "www.refused.example", "A").await;
+    assert_eq!(answer.answers, ["192.0.2.2"], "a name is old or new, never gone");
+}

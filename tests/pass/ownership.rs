@@ -255,12 +255,20 @@ async fn name_servers_of_the_class_reach_existing_zones() {
         estate.get(&zone).await.unwrap()["status"]["nameservers"],
         json!(["ns9.example.net"])
     );
+    let class = objects::class(&estate.class, &["a..b", "ns9.example.net"]);
+    estate.edit(&class, class["spec"].clone()).await;
+    estate.once().await;
+    let message = estate.programmed(&zone).await.2;
+    assert!(message.ends_with("a..b"), "a server that is no host name is said: {message}");
     let ns = json!([{"name": "@", "ns": {"content": "own.example.net."}}]);
     estate.set("ns", "z", "NS", ns).await;
     estate.once().await;
     assert_eq!(query(dns, "servers.example", "NS").await.answers, ["own.example.net."]);
+    let class = objects::class(&estate.class, &["ns9.example.net"]);
+    estate.edit(&class, class["spec"].clone()).await;
+    estate.once().await;
     let message = estate.programmed(&zone).await.2;
-    assert!(message.starts_with("Default records ensured: "), "{message}");
+    assert!(message.starts_with("Default records ensured: the apex NS are those of"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
