@@ -68,7 +68,13 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
             tracing::info!("dns-syncd has stopped");
             Ok(code)
         }
-        Ok(Err(error)) => Err(failed("the listener", error.to_string())),
-        Err(error) => Err(failed("the listener", error.to_string())),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the listener failed");
+            Ok(FAILED)
+        }
+        Err(error) => {
+            tracing::error!(%error, "the listener's task died");
+            Ok(FAILED)
+        }
     }
 }

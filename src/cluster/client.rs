@@ -62,7 +62,12 @@ impl From<kube::Error> for Error {
         if let kube::Error::Api(status) = error {
             return Error::Status { code: status.code, message: status.message.clone() };
         }
-        Error::Transport(error.to_string())
+        // The outer layers only name themselves; the innermost says what happened.
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Error::Transport(cause.to_string())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::Change;
-use super::set_plan::{Secure, quiet};
+use super::set_plan::{Controller, Secure, controller};
 use super::sets::SetFacts;
 use super::zone_plan::{ZonePlan, ZoneStep};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
@@ -26,10 +26,8 @@ pub struct ObjectPlan {
     pub domain: Option<Name>,
     /// What it may do.
     pub standing: Standing,
-    /// Another controller serves its class and accepted it: nothing is said about it.
-    pub quiet: bool,
-    /// Its class belongs to another controller: no failure of ours.
-    pub elsewhere: bool,
+    /// Who serves its class.
+    pub controller: Controller,
     /// Our finalizer is missing on a zone that is served.
     pub secure: Option<Secure>,
     /// `status.nameservers`.
@@ -51,7 +49,7 @@ impl ObjectPlan {
     #[must_use]
     pub fn waits(&self) -> Option<String> {
         match (&self.standing, &self.programmed) {
-            _ if self.elsewhere || self.deletion.is_some() => None,
+            _ if self.controller != Controller::Ours || self.deletion.is_some() => None,
             (Standing::Waiting(reason, message), _)
             | (Standing::Served | Standing::InUse, ZoneProgrammed::Not(reason, message)) => {
                 Some(format!("{reason}: {message}"))
@@ -103,8 +101,7 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
             status: facts.zone.status.clone(),
             domain: facts.domain.clone(),
             standing: facts.standing.clone(),
-            quiet: quiet(facts, meta, FINALIZER_ZONE, &facts.zone.status.conditions),
-            elsewhere: matches!(facts.class, ClassState::Foreign(_)),
+            controller: controller(facts, meta, FINALIZER_ZONE, &facts.zone.status.conditions),
             secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),
             nameservers: nameservers(world, facts),
             written_nameservers: zone.and_then(|z| written_nameservers(facts, z)),

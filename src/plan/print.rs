@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 
 use super::Plan;
 use super::change::{Change, Verdict};
+use super::set_plan::Controller;
 use super::zone_plan::{ZonePlan, ZoneStep};
 use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
@@ -38,7 +39,7 @@ impl Plan {
             || self
                 .sets
                 .values()
-                .filter(|s| !s.going && !s.elsewhere)
+                .filter(|s| !s.going && s.controller == Controller::Ours)
                 .any(|s| s.accepted.is_err() || s.raws.values().any(|r| not(&r.verdict)))
     }
 }

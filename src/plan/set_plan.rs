@@ -54,10 +54,8 @@ pub struct SetPlan {
     pub partly_known: bool,
     /// It is Terminating, or its Terminating DNSZone takes it along.
     pub going: bool,
-    /// Another controller serves its class and accepted it: nothing is said about it.
-    pub quiet: bool,
-    /// Its class belongs to another controller: no failure of ours.
-    pub elsewhere: bool,
+    /// Who serves its class.
+    pub controller: Controller,
     /// What is missing on it.
     pub secure: Option<Secure>,
     /// RRsets that must be proved gone: all that carry its uid if it is going, else those outside its zone.
@@ -68,6 +66,18 @@ pub struct SetPlan {
     pub blocked: Option<String>,
     /// Owner references that may go once `traces` are proved gone: the complete new list.
     pub repointed: Option<Vec<Owner>>,
+}
+
+/// Who serves an object's class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// We do, or nobody.
+    Ours,
+    /// Another; that the object waits is no failure of ours.
+    Other,
+    /// Another, which has accepted it: nothing is said about it, or two controllers would overwrite each other's
+    /// word for ever.
+    OtherAccepted,
 }
 
 /// One raw name of a spec.
@@ -99,11 +109,9 @@ pub(super) fn set_plans(
             raws: raws(facts, verdicts),
             partly_known: facts.declared.partly_known,
             going: facts.going,
-            quiet: named_zone(world, facts).is_some_and(|z| {
-                quiet(z, meta, FINALIZER_RECORD_SET, &facts.set.status.conditions)
+            controller: named_zone(world, facts).map_or(Controller::Ours, |z| {
+                controller(z, meta, FINALIZER_RECORD_SET, &facts.set.status.conditions)
             }),
-            elsewhere: named_zone(world, facts)
-                .is_some_and(|z| matches!(z.class, ClassState::Foreign(_))),
             secure: secure_set(world, facts),
             lost: lost(facts, zones),
             blocked: watches.then(|| blocked(world, facts)).flatten(),
@@ -273,16 +281,21 @@ fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFac
     world.zones.named(&key)
 }
 
-/// Whether an object is left to the controller of its foreign class: we hold no finalizer on it, and its
-/// status says that it was accepted. Two controllers would overwrite each other's word for ever.
-pub(super) fn quiet(
+/// Who serves an object's class. One that carries our finalizer is not left to another yet.
+pub(super) fn controller(
     zone: &ZoneFacts<'_>,
     meta: &Meta,
     finalizer: &str,
     conditions: &[Condition],
-) -> bool {
+) -> Controller {
     let accepted = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
-    matches!(zone.class, ClassState::Foreign(_))
-        && !meta.has_finalizer(finalizer)
-        && conditions.iter().any(accepted)
+    match zone.class {
+        ClassState::Foreign(_)
+            if !meta.has_finalizer(finalizer) && conditions.iter().any(accepted) =>
+        {
+            Controller::OtherAccepted
+        }
+        ClassState::Foreign(_) => Controller::Other,
+        ClassState::Empty | ClassState::Missing(_) | ClassState::Ours(_) => Controller::Ours,
+    }
 }

@@ -11,7 +11,7 @@ use super::Plan;
 use super::change::Verdict;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
-use super::set_plan::{RawPlan, SetPlan, Trace};
+use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::summary::{Summary, Waiting, summarize};
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -66,7 +66,7 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
                     waiting.sets.insert(uid.clone(), why);
                 }
             }
-        } else if !set.going && !set.quiet {
+        } else if !set.going && set.controller != Controller::OtherAccepted {
             out.statuses.extend(set_status(set, &names(set, applied), now));
             if let Some(owners) = &set.repointed
                 && unproved(plan, applied, uid, set).is_none()
@@ -89,11 +89,15 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
                     out.statuses.extend(zone_status(object, nameservers, None, said, now));
                 }
             }
-        } else if object.standing != Standing::Terminating && !object.quiet {
+        } else if object.standing != Standing::Terminating
+            && object.controller != Controller::OtherAccepted
+        {
             let accepted = accepted(object, nameservers);
             let programmed = zone_programmed(object, applied);
             let unserved = [&accepted, &programmed].into_iter().find(|said| said.0 != Truth::True);
-            if let Some((_, reason, message)) = unserved.filter(|_| !object.elsewhere) {
+            if let Some((_, reason, message)) =
+                unserved.filter(|_| object.controller == Controller::Ours)
+            {
                 waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
             }
             out.statuses.extend(zone_status(object, nameservers, Some(accepted), programmed, now));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Plan;
 use super::change::{Change, Verdict};
 use super::outcome::{Applied, Failure, Outcome};
+use super::set_plan::Controller;
 use super::zone_plan::ZoneStep;
 
 /// What waits after a pass, by uid, with the reason.
@@ -105,27 +106,7 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             out.held.push(format!("DNSZone {}: {why}", object.meta.key()));
         }
     }
-    for set in plan.sets.values().filter(|s| !s.going && !s.elsewhere) {
-        let key = set.meta.key();
-        if let Err((reason, message)) = &set.accepted {
-            out.held.push(format!("{key}: {reason}: {message}"));
-            continue;
-        }
-        for (raw, plan) in &set.raws {
-            match &plan.verdict {
-                Verdict::Equal => out.equal += 1,
-                Verdict::Sent => {}
-                Verdict::Not(reason, message) => {
-                    out.held.push(format!("{key} {raw}: {reason}: {message}"));
-                }
-            }
-        }
-    }
-    for (uid, why) in &waiting.sets {
-        if let Some(set) = plan.sets.get(uid) {
-            out.held.push(format!("deletion of {}: {why}", set.meta.key()));
-        }
-    }
+    out.sets(plan, waiting);
     out.again |= plan.blind.is_some() || plan.zones.values().any(|z| z.passing);
     out.failed.sort();
     out.held.sort();
@@ -133,6 +114,31 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
 }
 
 impl Summary {
+    /// What waits of the record sets, and what was read equal.
+    fn sets(&mut self, plan: &Plan, waiting: &Waiting) {
+        for set in plan.sets.values().filter(|s| !s.going && s.controller == Controller::Ours) {
+            let key = set.meta.key();
+            if let Err((reason, message)) = &set.accepted {
+                self.held.push(format!("{key}: {reason}: {message}"));
+                continue;
+            }
+            for (raw, plan) in &set.raws {
+                match &plan.verdict {
+                    Verdict::Equal => self.equal += 1,
+                    Verdict::Sent => {}
+                    Verdict::Not(reason, message) => {
+                        self.held.push(format!("{key} {raw}: {reason}: {message}"));
+                    }
+                }
+            }
+        }
+        for (uid, why) in &waiting.sets {
+            if let Some(set) = plan.sets.get(uid) {
+                self.held.push(format!("deletion of {}: {why}", set.meta.key()));
+            }
+        }
+    }
+
     fn fail(&mut self, what: &str, failure: &Failure) {
         self.again |= failure.passing();
         self.failed.push(format!("{what}: {}", failure.condition().1));

@@ -191,8 +191,8 @@ impl Task<'_> {
     }
 
     /// Sends one batch. A refusal gives what is to be sent next: the rest without the refused name, or two
-    /// halves where the text names none. With n names and k bad ones that takes at most k·(log₂ n + 2)
-    /// requests more.
+    /// halves where the text names none. With n names and k bad ones that is one request more for each that is
+    /// named, and at most 1 + 2k·⌈log₂ n⌉ in all where none is.
     async fn send(&mut self, mut batch: Batch) -> Result<Vec<Batch>, Failure> {
         let rrsets = batch.to_json(self.applier.dialect);
         let error = match self.client().patch(self.id, rrsets).await {

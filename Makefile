@@ -1,0 +1,23 @@
+# Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test evidence env fmt
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+demo: ## see it work: real servers, real answers (KEEP=1 stays up)
+	@tests/env/demo
+
+test: ## the gate: format, lints, docs, dependencies, every test on real servers
+	@tests/env/gate
+
+evidence: ## show that each patch of tests/breaks turns its test red
+	@tests/env/evidence
+
+env: ## install the system packages and build kube-apiserver, kubectl and etcd
+	@tests/env/packages
+	@tests/env/build >/dev/null
+
+fmt: ## format the code
+	@cargo fmt
