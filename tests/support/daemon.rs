@@ -172,6 +172,11 @@ impl Running {
         self.process.kill9();
     }
 
+    /// SIGTERM, without waiting.
+    pub fn signal(&self) {
+        self.process.terminate();
+    }
+
     /// SIGTERM, and waits for its end.
     pub async fn terminate(&mut self) -> Output {
         self.process.terminate();

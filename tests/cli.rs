@@ -1,0 +1,13 @@
+//! The command line: words, exit codes, what is printed where, and that no secret ever is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "tests wait, read the clock and the environment")]
+
+mod support;
+
+#[path = "cli/plan.rs"]
+mod plan;
+#[path = "cli/secrets.rs"]
+mod secrets;
+#[path = "cli/usage.rs"]
+mod usage;

@@ -1,0 +1,18 @@
+//! The daemon as a process: when passes run, what its HTTP routes say, how it ends. Real servers on both sides, each
+//! behind a recording proxy that can hold a pass in its middle.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+#![allow(clippy::disallowed_methods, reason = "tests wait and read the clock")]
+
+mod support;
+
+#[path = "trigger/ends.rs"]
+mod ends;
+#[path = "trigger/listener.rs"]
+mod listener;
+#[path = "trigger/passes.rs"]
+mod passes;
+#[path = "trigger/starts.rs"]
+mod starts;
+#[path = "trigger/watch.rs"]
+mod watch;
