@@ -55,6 +55,7 @@ impl Syncer {
         let summary = &mut aftermath.summary;
         summary.again |= !unrecorded.is_empty() || evidence.is_bad();
         summary.failed.extend(unrecorded);
+        summary.failed.extend(evidence.faults());
         Ok(aftermath.summary)
     }
 

@@ -130,7 +130,7 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
         again = if report.error.is_some() || report.summary.again {
             let wait = if report.summary.zones_marked > 0 {
                 // Nothing is written in a newly marked zone before the mark has lasted this long.
-                Duration::from_millis(syncer.policy.request_timeout) + Duration::from_millis(50)
+                retry.max(Duration::from_millis(syncer.policy.request_timeout + 50))
             } else {
                 retry
             };

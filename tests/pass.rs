@@ -18,11 +18,17 @@ mod basics;
 mod crash;
 #[path = "pass/deletion.rs"]
 mod deletion;
+#[path = "pass/evidence.rs"]
+mod evidence;
 #[path = "pass/faults.rs"]
 mod faults;
 #[path = "pass/identity.rs"]
 mod identity;
+#[path = "pass/owners.rs"]
+mod owners;
 #[path = "pass/ownership.rs"]
 mod ownership;
+#[path = "pass/said.rs"]
+mod said;
 #[path = "pass/types.rs"]
 mod types;

@@ -203,6 +203,9 @@ pub mod sentence {
     pub const NOT_OWNER: &str = "Another DNSRecordSet owns this record";
     /// Name, `Programmed=False`: the spec lost it, and its delete is not proved.
     pub const NOT_IN_SPEC: &str = "Record no longer present in spec";
+    /// End of a name's message: it was programmed before, and is not proved gone since. On a server without comments
+    /// nothing else tells who wrote it. Not dns-operator's.
+    pub const PROGRAMMED_BEFORE: &str = "; it was programmed before";
     /// Name, `Programmed=False`: it was not its turn. Not dns-operator's.
     pub const PENDING_NAME: &str = "Record not yet programmed";
     /// Name: something that excludes it is there.
@@ -233,8 +236,8 @@ pub mod sentence {
 
     /// The class belongs to another controller.
     #[must_use]
-    pub fn class_foreign(controller: &str) -> String {
-        format!("DNSZoneClass controller {} is not \"powerdns\"", quoted(controller))
+    pub fn class_foreign(controller: &str, ours: &str) -> String {
+        format!("DNSZoneClass controller {} is not {}", quoted(controller), quoted(ours))
     }
 
     /// A record set's zone does not exist.

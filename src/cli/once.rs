@@ -16,7 +16,7 @@ use crate::config::Config;
 /// If the clients cannot be set up.
 pub async fn once(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
     let syncer = syncer(config, stop).await?;
-    loop {
+    for round in [Round::First, Round::AfterMarks] {
         let summary = match syncer.pass().await {
             Ok(summary) => summary,
             Err(error) => {
@@ -25,7 +25,8 @@ pub async fn once(config: &Config, stop: &CancellationToken) -> Result<u8, Start
             }
         };
         println!("{}", serde_json::to_string(&summary).unwrap_or_default());
-        if summary.zones_marked == 0 || stop.is_cancelled() {
+        // A mark that a backend does not keep would make rounds for ever.
+        if summary.zones_marked == 0 || round == Round::AfterMarks || stop.is_cancelled() {
             return Ok(if summary.clean() { 0 } else { FAILED });
         }
         let lasts = config.powerdns.request_timeout + Duration::from_millis(50);
@@ -34,4 +35,11 @@ pub async fn once(config: &Config, stop: &CancellationToken) -> Result<u8, Start
             () = tokio::time::sleep(lasts) => {}
         }
     }
+    Ok(FAILED)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    First,
+    AfterMarks,
 }

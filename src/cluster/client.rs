@@ -232,9 +232,17 @@ impl Client {
         request: axum::http::Request<Vec<u8>>,
         what: &'static str,
     ) -> Result<Value, Error> {
-        // The semaphore is never closed.
-        let _slot = self.in_flight.acquire().await.ok();
-        self.bucket.until_ready().await;
+        let leave = async {
+            // The semaphore is never closed.
+            let slot = self.in_flight.acquire().await.ok();
+            self.bucket.until_ready().await;
+            slot
+        };
+        let _slot = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(Error::Stopping),
+            slot = leave => slot,
+        };
         let answer = self.send(request).await;
         let code = match &answer {
             Ok(_) => "200".to_owned(),

@@ -52,8 +52,20 @@ impl Batch {
 }
 
 /// Cuts changes into batches. A name that is larger than a limit still goes whole, alone.
+///
+/// Deletes of what carries no note go before everything else: they rest on there being no note of ours in the
+/// zone, so a pass that is cut off between two requests must not have written one yet.
 #[must_use]
 pub fn batches(names: &BTreeMap<Name, NameChange>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
+    let unnoted = |c: &Change| matches!(c, Change::Delete { unnoted: true, .. });
+    let (first, rest): (Vec<_>, Vec<_>) =
+        names.iter().partition(|(_, change)| change.types.values().any(unnoted));
+    let mut out = cut(first, dialect, limits);
+    out.extend(cut(rest, dialect, limits));
+    out
+}
+
+fn cut(names: Vec<(&Name, &NameChange)>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
     let mut out = Vec::new();
     let mut open = Batch { names: BTreeMap::new() };
     let (mut rrsets, mut bytes) = (0, 0);

@@ -42,6 +42,8 @@ pub enum Change {
         by: Party,
         /// Why it may go.
         why: DeleteReason,
+        /// It carries no note of ours: only evidence says whose it is, and a note beside it would end that.
+        unnoted: bool,
         /// The stored records as text, for the plan.
         was: String,
     },

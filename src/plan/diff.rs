@@ -14,53 +14,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::{Change, ClaimVerdict, DeleteReason, Leftover, NameChange, Party, Verdict};
+use super::claims::{Claim, ZoneView};
 use super::note::{Note, Writer, writer};
-use super::sets::{Hold, SetFacts, Sets};
+use super::sets::Hold;
 use super::snapshot::{Comment, StoredRrset};
 use crate::api::conditions::{reason, sentence};
 use crate::api::object::ObjectKey;
 use crate::dns::name::Name;
 use crate::dns::rrset::{Contents, RecordType};
-
-/// What the decision about a name needs to know of its zone.
-pub(super) struct ZoneView<'a> {
-    pub(super) zone: &'a Name,
-    /// Uid of the DNSZone that holds it.
-    pub(super) holder: Option<&'a str>,
-    /// Whether the server keeps comments.
-    pub(super) comments: bool,
-    /// Zones on the server below this one: names at or under them are shadowed.
-    pub(super) below: Vec<&'a Name>,
-    pub(super) owner: &'a str,
-    pub(super) namespaces: &'a BTreeSet<String>,
-    pub(super) sets: &'a Sets<'a>,
-    /// Note-less RRsets that are known to be written by us all the same, and on what ground they go.
-    pub(super) evidence: BTreeMap<(Name, RecordType), (Party, DeleteReason)>,
-}
-
-/// One record set's claim to one RRset.
-#[derive(Clone)]
-pub(super) struct Claim<'a> {
-    pub(super) facts: &'a SetFacts<'a>,
-    pub(super) rtype: RecordType,
-    pub(super) contents: Result<&'a Contents, &'a str>,
-}
-
-impl Claim<'_> {
-    fn uid(&self) -> &str {
-        &self.facts.set.meta.uid
-    }
-
-    fn party(&self) -> Party {
-        Party { uid: self.uid().to_owned(), key: self.facts.set.meta.key() }
-    }
-
-    /// Oldest first, then the one whose note is there, then namespace/name.
-    fn rank(&self, noted: Option<&str>) -> (i64, bool, ObjectKey) {
-        let meta = &self.facts.set.meta;
-        (meta.created, noted != Some(meta.uid.as_str()), meta.key())
-    }
-}
 
 /// What was decided about one name.
 #[derive(Default)]
@@ -199,9 +160,9 @@ impl<'v> Decision<'v, '_> {
             {
                 continue;
             }
-            let why = self
-                .yields(*rtype, here, claim, younger)
-                .ok_or_else(|| conflict(&format!("{rtype} {} stays", self.describe(here))))?;
+            let why = self.yields(*rtype, here, claim, younger).ok_or_else(|| {
+                conflict(&format!("{rtype} {} stays", self.describe_to(claim, here)))
+            })?;
             goes.insert(*rtype, why);
         }
         Ok(goes)
@@ -298,7 +259,8 @@ impl<'v> Decision<'v, '_> {
             }
             let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
             if let Some((by, why)) = goes {
-                let change = Change::Delete { by, why, was: text(here.rrset) };
+                let unnoted = here.writer == Writer::Nobody;
+                let change = Change::Delete { by, why, unnoted, was: text(here.rrset) };
                 self.out.change.types.insert(*rtype, change);
             } else if !claims.iter().any(|c| c.rtype == *rtype) && !self.protected(*rtype) {
                 self.out.leftovers.push(Leftover {
@@ -411,6 +373,16 @@ impl<'v> Decision<'v, '_> {
             name: self.name.clone(),
             verdict,
         });
+    }
+
+    /// The same for a claimant's condition, which never names another tenant.
+    fn describe_to(&self, claim: &Claim<'v>, here: &Here<'v>) -> String {
+        match &here.writer {
+            Writer::Ours(note) if !note.object.starts_with(&claim.namespace()) => {
+                "of another DNSRecordSet".to_owned()
+            }
+            Writer::Nobody | Writer::Ours(_) | Writer::Other(_) => self.describe(here),
+        }
     }
 
     /// Why a stored RRset is where it is, for people.

@@ -5,24 +5,37 @@ use std::collections::BTreeMap;
 
 use super::World;
 use super::change::{DeleteReason, Party};
-use super::note::Mark;
+use super::claims::Claim;
+use super::diff::protected;
+use super::note::{Mark, Writer, writer};
 use super::sets::{Place, SetFacts};
 use super::snapshot::ZoneContents;
+use super::stored::below;
+use super::zones::mark_of;
 use crate::api::FINALIZER_RECORD_SET;
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
 /// Note-less RRsets that we wrote all the same, in a zone without notes of ours (first contact, or a
 /// server without comments): what a Terminating set spells or had programmed, and what a live set had
-/// programmed and its spec has lost.
+/// programmed and its spec has lost. Nothing that a live set claims, validly or not, is among them.
 pub(super) fn evidence(
     world: &World<'_>,
     domain: &Name,
-    holder: Option<&str>,
     contents: &ZoneContents,
+    claims: &BTreeMap<Name, Vec<Claim<'_>>>,
 ) -> BTreeMap<(Name, RecordType), (Party, DeleteReason)> {
     let mut out = BTreeMap::new();
-    let mark = super::zones::mark_of(&world.snapshot.server, domain, world.policy);
+    let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
+    let mark = mark_of(&world.snapshot.server, domain, world.policy);
+    let below = below(world, domain);
+    let nobodys = |name: &Name, rtype: RecordType| {
+        let policy = world.policy;
+        let claimed = claims.get(name).into_iter().flatten().any(|c| c.rtype == rtype);
+        let stored = contents.get(name, rtype);
+        let writer = stored.map(|r| writer(&r.comments, &policy.owner_id, &policy.namespaces));
+        writer == Some(Writer::Nobody) && !claimed && !protected(domain, &below, name, rtype)
+    };
     for facts in world.sets.values() {
         let Ok(rtype) = facts.set.rtype else { continue };
         let (names, why) = if facts.going {
@@ -34,7 +47,10 @@ pub(super) fn evidence(
             let mut names = facts.spelled_names(domain);
             names.extend(facts.programmed_names(domain));
             (names, DeleteReason::Going)
-        } else if facts.place == Place::Accepted(domain.clone()) && !facts.declared.partly_known {
+        } else if facts.place == Place::Accepted(domain.clone())
+            && !facts.declared.partly_known
+            && facts.refers_only_to(holder)
+        {
             let lost = facts.programmed_names(domain).into_iter();
             let lost = lost.filter(|n| !facts.declared.groups.contains_key(n)).collect();
             (lost, DeleteReason::Lost)
@@ -42,28 +58,28 @@ pub(super) fn evidence(
             continue;
         };
         let party = Party { uid: facts.set.meta.uid.clone(), key: facts.set.meta.key() };
-        for name in names.into_iter().filter(|n| contents.get(n, rtype).is_some()) {
+        for name in names.into_iter().filter(|n| nobodys(n, rtype)) {
             out.insert((name, rtype), (party.clone(), why));
         }
     }
     out
 }
 
-/// Whether a going set's contents lay in this zone: its DNSZone has the domain and nobody else holds
-/// it, or that object is gone and the zone's mark carries the uid of one of the set's owner references.
+/// Whether a going set's contents lay in this zone: its DNSZone has the domain, and nobody else holds it or
+/// the mark still carries that DNSZone's uid; or that object is gone and the mark carries its uid.
 fn belonged(
     facts: &SetFacts<'_>,
     domain: &Name,
     holder: Option<&str>,
     mark: Option<&Mark>,
 ) -> bool {
-    let owners = &facts.set.meta.owners;
+    let marked = facts.set.meta.owners.iter().any(|o| mark.is_some_and(|m| m.names(&o.uid)));
     match &facts.place {
         Place::Accepted(zone) => zone == domain,
         Place::NotServed(zone) => {
             let rival = holder.is_some_and(|uid| !facts.refers_to(Some(uid)));
-            zone.as_ref() == Some(domain) && !rival
+            zone.as_ref() == Some(domain) && (!rival || marked)
         }
-        Place::Unresolved => owners.iter().any(|o| mark.is_some_and(|m| m.names(&o.uid))),
+        Place::Unresolved => marked,
     }
 }

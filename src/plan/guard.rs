@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
-use super::change::{Change, DeleteReason, Verdict};
+use super::change::{Change, DeleteReason, Leftover, Verdict};
 use super::zone_plan::ZoneStep;
 use crate::api::conditions::{reason, sentence};
 use crate::api::object::ObjectKey;
@@ -47,6 +47,17 @@ impl Evidence {
     }
 }
 
+impl Evidence {
+    /// What else went wrong than with record sets that are to be served, for people: of DNSZones, and of
+    /// record sets that go with one.
+    pub fn faults(&self) -> impl Iterator<Item = String> {
+        let zones = self.lost_zones.iter().chain(&self.unstripped);
+        let zones = zones.map(|(uid, why)| format!("DNSZone of uid {uid}: {why}"));
+        let sets = self.kept_sets.iter();
+        zones.chain(sets.map(|(uid, why)| format!("DNSRecordSet of uid {uid}: {why}")))
+    }
+}
+
 /// The objects whose absence an implicit delete turns on: each needs a live GET.
 #[must_use]
 pub fn questions(plan: &Plan) -> BTreeSet<ObjectKey> {
@@ -70,6 +81,16 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
             hold_name(&mut plan, &zone, &name, why);
         }
     }
+    for (uid, why) in &evidence.lost_sets {
+        if let Some(set) = plan.sets.get_mut(uid) {
+            let message = sentence::detailed(sentence::PENDING_NAME, why);
+            set.unsecured = Some(why.clone());
+            set.accepted = Err((reason::PENDING, message.clone()));
+            for raw in set.raws.values_mut() {
+                raw.verdict = Verdict::Not(reason::PENDING, message.clone());
+            }
+        }
+    }
     for object in plan.objects.values_mut() {
         let Some(deletion) = &mut object.deletion else {
             continue;
@@ -78,7 +99,9 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
             let why = evidence.kept_sets.get(&m.uid)?;
             Some(format!("DNSRecordSet {} could not be deleted: {why}", m.key()))
         });
-        let held = kept.or_else(|| evidence.unstripped.get(&object.meta.uid).cloned());
+        let refers = deletion.referrers.iter().find_map(|uid| evidence.lost_sets.get(uid)).cloned();
+        let unstripped = evidence.unstripped.get(&object.meta.uid).cloned();
+        let held = kept.or(unstripped).or(refers);
         if let Some(why) = held {
             deletion.held = Some(why.clone());
             if let Some(zone) = deletion.takes.take().and_then(|z| plan.zones.get_mut(&z)) {
@@ -168,7 +191,21 @@ fn hold_unproved(plan: &mut Plan, live: &BTreeMap<ObjectKey, LiveObject>) {
             }
         }
     }
+    let why = "it is not proved that its object is gone";
     for (zone, name) in held {
-        hold_name(plan, &zone, &name, "it is not proved that the object of an RRset here is gone");
+        if let Some(plan) = plan.zones.get_mut(&zone) {
+            let types = plan.names.get(&name).into_iter().flat_map(|c| &c.types);
+            let implicit = types.filter_map(|(rtype, change)| match change {
+                Change::Delete { by, why: DeleteReason::Implicit, .. } => Some(Leftover {
+                    name: name.clone(),
+                    rtype: rtype.to_string(),
+                    why: format!("of DNSRecordSet {}: {why}", by.key),
+                    uid: Some(by.uid.clone()),
+                }),
+                Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => None,
+            });
+            plan.leftovers.extend(implicit.collect::<Vec<_>>());
+        }
+        hold_name(plan, &zone, &name, why);
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod change;
+mod claims;
 pub mod desired;
 mod diff;
 mod evidence;
@@ -22,6 +23,7 @@ pub mod set_plan;
 pub mod sets;
 pub mod settle;
 pub mod snapshot;
+mod stored;
 pub mod summary;
 pub mod zone_plan;
 pub mod zones;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::Change;
-use super::set_plan::{Controller, Secure, controller};
+use super::set_plan::{Controller, Secure, controller, staying};
 use super::sets::SetFacts;
 use super::zone_plan::{ZonePlan, ZoneStep};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
@@ -34,8 +34,8 @@ pub struct ObjectPlan {
     pub nameservers: Vec<String>,
     /// What it becomes once the apex NS of a record set, which this pass writes, is acknowledged.
     pub written_nameservers: Option<Vec<String>>,
-    /// `status.recordCount`: entries of the record sets that name it.
-    pub record_count: i64,
+    /// Entries of the record sets that name it, by uid: the sum is `status.recordCount`.
+    pub entries: BTreeMap<String, usize>,
     /// What `Programmed` rests on.
     pub programmed: ZoneProgrammed,
     /// Said with success.
@@ -78,6 +78,8 @@ pub struct Deletion {
     /// Record sets that name another DNSZone by now and still refer to this one, with the owner references
     /// that stay.
     pub strip: Vec<(Meta, Vec<Owner>)>,
+    /// Record sets that lose their reference to it while they are secured: uid.
+    pub referrers: BTreeSet<String>,
     /// Record sets whose release it waits for: uid.
     pub waits_for: BTreeSet<String>,
     /// The PowerDNS zone that goes with it.
@@ -101,14 +103,13 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
             status: facts.zone.status.clone(),
             domain: facts.domain.clone(),
             standing: facts.standing.clone(),
-            controller: controller(facts, meta, FINALIZER_ZONE, &facts.zone.status.conditions),
+            controller: controller(world, facts, &facts.zone.status.conditions),
             secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),
             nameservers: nameservers(world, facts),
             written_nameservers: zone.and_then(|z| written_nameservers(facts, z)),
-            record_count: sets_of(world, facts)
-                .filter(|s| !s.set.meta.terminating)
-                .map(|s| i64::try_from(s.set.entries.len()).unwrap_or(i64::MAX))
-                .sum(),
+            entries: sets_of(world, facts)
+                .map(|s| (s.set.meta.uid.clone(), s.set.entries.len()))
+                .collect(),
             programmed: programmed(facts, zone),
             remark: remark(world, facts),
             deletion: deletion(world, facts, zone),
@@ -230,7 +231,7 @@ fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -
         return None;
     }
     let takes = zone
-        .is_some_and(|z| matches!(&z.step, ZoneStep::Delete { by } if *by == meta.uid))
+        .is_some_and(|z| matches!(&z.step, ZoneStep::Delete { by, .. } if *by == meta.uid))
         .then(|| facts.domain.clone())
         .flatten();
     let mine = || sets_of(world, facts);
@@ -252,23 +253,27 @@ fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -
             .map(|s| s.set.meta.uid.clone())
             .collect(),
         strip: strip(world, facts),
+        referrers: referrers(world, facts).map(|s| s.set.meta.uid.clone()).collect(),
         takes,
         held,
     })
 }
 
-/// Owner references that the garbage collector would act on although the set has moved on.
+/// Live record sets of other DNSZones that still refer to this one.
+fn referrers<'a>(
+    world: &World<'a>,
+    facts: &ZoneFacts<'_>,
+) -> impl Iterator<Item = &'a SetFacts<'a>> {
+    let (key, uid) = (facts.zone.meta.key(), facts.zone.meta.uid.clone());
+    world.sets.values().filter(move |s| {
+        let elsewhere = s.set.zone.as_ref().is_some_and(|zone| *zone != key.name);
+        s.set.meta.namespace == key.namespace && elsewhere && !s.going && s.refers_to(Some(&uid))
+    })
+}
+
+/// The referrers that are not secured in this pass, which would take the reference off: those that are not
+/// accepted anywhere.
 fn strip(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<(Meta, Vec<Owner>)> {
-    let meta = &facts.zone.meta;
-    let moved = |s: &&SetFacts<'_>| {
-        let names_it = s.set.zone.as_ref() == Some(&meta.name);
-        let same = s.set.meta.namespace == meta.namespace;
-        same && !names_it && s.set.zone.is_some() && !s.going && s.refers_to(Some(&meta.uid))
-    };
-    let stripped = world.sets.values().filter(moved).map(|s| {
-        let mut owners = s.set.meta.owners.clone();
-        owners.retain(|o| o.uid != meta.uid);
-        (s.set.meta.clone(), owners)
-    });
-    stripped.collect()
+    let unaccepted = referrers(world, facts).filter(|s| s.accepted.is_err());
+    unaccepted.map(|s| (s.set.meta.clone(), staying(world, &s.set.meta.owners))).collect()
 }

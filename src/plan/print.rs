@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use super::Plan;
 use super::change::{Change, Verdict};
-use super::set_plan::Controller;
+use super::set_plan::{Controller, RawPlan};
 use super::zone_plan::{ZonePlan, ZoneStep};
 use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
@@ -26,21 +26,35 @@ impl Plan {
         self.zones.values().any(|zone| {
             let step = matches!(zone.step, ZoneStep::Create { .. } | ZoneStep::Delete { .. });
             let served = |c: &Change| !matches!(c, Change::Adopt { .. });
-            step || zone.names.values().flat_map(|n| n.types.values()).any(served)
+            step || zone
+                .names
+                .values()
+                .chain(zone.postponed.values())
+                .flat_map(|n| n.types.values())
+                .any(served)
         })
     }
 
     /// Whether something declared cannot be served as things are.
     #[must_use]
     pub fn holds(&self) -> bool {
-        let not = |v: &Verdict| matches!(v, Verdict::Not(..));
+        let not = |raw: &RawPlan| matches!(raw.verdict, Verdict::Not(..)) && !self.postpones(raw);
         self.blind.is_some()
             || self.objects.values().any(|o| o.waits().is_some())
             || self
                 .sets
                 .values()
                 .filter(|s| !s.going && s.controller == Controller::Ours)
-                .any(|s| s.accepted.is_err() || s.raws.values().any(|r| not(&r.verdict)))
+                .any(|s| s.accepted.is_err() || s.raws.values().any(not))
+    }
+}
+
+impl Plan {
+    /// Whether a name waits only because its zone is written a little later.
+    fn postpones(&self, raw: &RawPlan) -> bool {
+        let target = raw.target.as_ref();
+        let change = target.and_then(|t| self.zones.get(&t.zone)?.postponed.get(&t.name));
+        change.zip(target).is_some_and(|(change, t)| change.types.contains_key(&t.rtype))
     }
 }
 
@@ -69,7 +83,9 @@ impl Display for Printed<'_> {
                 continue;
             }
             for (raw, plan) in &set.raws {
-                if let Verdict::Not(reason, message) = &plan.verdict {
+                if let Verdict::Not(reason, message) = &plan.verdict
+                    && !self.plan.postpones(plan)
+                {
                     lines.push(format!("held      DNSRecordSet {key} {raw}: {reason}: {message}"));
                 }
             }
@@ -101,9 +117,10 @@ impl Printed<'_> {
             ZoneStep::Delete { .. } => writeln!(f, "delete    zone {name}")?,
         }
         if let Some(why) = zone.withheld.as_ref().filter(|_| zone.id.is_some()) {
-            writeln!(f, "withheld  zone {name}: {why}")?;
+            let then = if zone.postponed.is_empty() { "" } else { "; then:" };
+            writeln!(f, "withheld  zone {name}: {why}{then}")?;
         }
-        for (owner, change) in &zone.names {
+        for (owner, change) in zone.names.iter().chain(&zone.postponed) {
             for (rtype, change) in &change.types {
                 self.change(f, owner, *rtype, change)?;
             }
@@ -132,7 +149,7 @@ impl Printed<'_> {
                 }
             }
             Change::Adopt { by, .. } => writeln!(f, "adopt     {name} {rtype} for {}", by.key),
-            Change::Delete { by, why, was } => {
+            Change::Delete { by, why, was, unnoted: _ } => {
                 writeln!(f, "delete    {name} {rtype} {was} of {}: {why}", by.key)
             }
         }

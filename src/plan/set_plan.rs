@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::World;
 use super::change::{Change, Verdict};
 use super::note::mark;
-use super::sets::{Place, SetFacts};
+use super::sets::{Place, SetFacts, was_programmed};
 use super::zone_plan::ZonePlan;
-use super::zones::{ClassState, Standing, ZoneFacts};
+use super::zones::{ClassState, Standing, ZoneFacts, mark_of};
 use crate::api::conditions::{Condition, Truth, kind, reason, sentence};
 use crate::api::object::{Meta, ObjectKey, Owner, RecordSetStatus};
-use crate::api::{API_VERSION, FINALIZER_RECORD_SET, KIND_ZONE};
+use crate::api::{API_VERSION, FINALIZER_RECORD_SET, FINALIZER_ZONE, KIND_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 use crate::dns::zone::owner_name;
@@ -56,12 +56,15 @@ pub struct SetPlan {
     pub going: bool,
     /// Who serves its class.
     pub controller: Controller,
+    /// It could not be secured, for this reason: nothing is claimed for it.
+    pub unsecured: Option<String>,
     /// What is missing on it.
     pub secure: Option<Secure>,
     /// RRsets that must be proved gone: all that carry its uid if it is going, else those outside its zone.
     pub traces: BTreeSet<Trace>,
-    /// Names that its status lists as programmed and its spec has lost, with the RRset that must go.
-    pub lost: BTreeMap<String, Trace>,
+    /// Names that its status lists as programmed and its spec has lost, with the RRset that must go; `None`
+    /// where that cannot be told in this pass.
+    pub lost: BTreeMap<String, Option<Trace>>,
     /// Why absence cannot be proved in this pass.
     pub blocked: Option<String>,
     /// Owner references that may go once `traces` are proved gone: the complete new list.
@@ -109,9 +112,9 @@ pub(super) fn set_plans(
             raws: raws(facts, verdicts),
             partly_known: facts.declared.partly_known,
             going: facts.going,
-            controller: named_zone(world, facts).map_or(Controller::Ours, |z| {
-                controller(z, meta, FINALIZER_RECORD_SET, &facts.set.status.conditions)
-            }),
+            controller: named_zone(world, facts)
+                .map_or(Controller::Ours, |z| controller(world, z, &facts.set.status.conditions)),
+            unsecured: None,
             secure: secure_set(world, facts),
             lost: lost(facts, zones),
             blocked: watches.then(|| blocked(world, facts)).flatten(),
@@ -132,7 +135,7 @@ fn traces(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeSet<Tr
     };
     let mut out = BTreeSet::new();
     for (zone, plan) in zones.iter().filter(|(zone, _)| Some(*zone) != home) {
-        let mut keys = plan.noted.get(uid).cloned().unwrap_or_default();
+        let mut keys = plan.carried.get(uid).cloned().unwrap_or_default();
         for (name, change) in &plan.names {
             for (rtype, change) in &change.types {
                 if matches!(change, Change::Delete { by, .. } if by.uid == *uid) {
@@ -202,25 +205,29 @@ fn raws(facts: &SetFacts<'_>, verdicts: &Verdicts) -> BTreeMap<String, RawPlan> 
     out
 }
 
-/// Status names that the spec has lost, while their delete is under way or the zone unread.
-fn lost(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeMap<String, Trace> {
-    let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
-        return BTreeMap::new();
-    };
-    let Some(plan) = zones.get(zone) else {
-        return BTreeMap::new();
-    };
+/// Status names that were programmed and that the spec has lost, until their delete is proved.
+fn lost(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeMap<String, Option<Trace>> {
+    let spelled: BTreeSet<&String> =
+        facts.set.entries.iter().filter_map(|e| e.name.as_ref()).collect();
+    let lost = facts.set.status.names.iter();
+    let lost = lost.filter(|n| was_programmed(n) && !spelled.contains(&n.name));
     let mut out = BTreeMap::new();
-    for status in &facts.set.status.names {
-        let Ok(name) = owner_name(&status.name, zone) else {
-            continue;
-        };
-        let deleted = plan.names.get(&name).and_then(|c| c.types.get(rtype));
-        let deleted =
-            matches!(deleted, Some(Change::Delete { by, .. }) if by.uid == facts.set.meta.uid);
-        let unseen = plan.withheld.is_some() && facts.programmed_names(zone).contains(&name);
-        if !facts.declared.groups.contains_key(&name) && (deleted || unseen) {
-            out.insert(status.name.clone(), Trace { zone: zone.clone(), name, rtype: *rtype });
+    let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
+        return lost.map(|n| (n.name.clone(), None)).collect();
+    };
+    for status in lost {
+        let Ok(name) = owner_name(&status.name, zone) else { continue };
+        let plan = zones.get(zone);
+        let change = plan.and_then(|p| p.names.get(&name)).and_then(|c| c.types.get(rtype));
+        let ours =
+            matches!(change, Some(Change::Delete { by, .. }) if by.uid == facts.set.meta.uid);
+        if ours {
+            let trace = Trace { zone: zone.clone(), name, rtype: *rtype };
+            out.insert(status.name.clone(), Some(trace));
+        } else if plan.is_none_or(|p| p.withheld.is_some())
+            && !facts.declared.groups.contains_key(&name)
+        {
+            out.insert(status.name.clone(), None);
         }
     }
     out
@@ -237,7 +244,7 @@ fn secure_set(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Secure> {
     if !meta.has_finalizer(FINALIZER_RECORD_SET) {
         finalizers.push(FINALIZER_RECORD_SET.to_owned());
     }
-    let mut owners = meta.owners.clone();
+    let mut owners = staying(world, &meta.owners);
     owners.retain(|o| !(is_zone(o) && o.name == zone.name && o.uid != zone.uid));
     if !owners.iter().any(|o| o.uid == zone.uid) {
         owners.push(Owner {
@@ -258,17 +265,21 @@ fn repointed(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Vec<Owner>> {
         return None;
     }
     let zone = &named_zone(world, facts)?.zone.meta;
-    // A Terminating DNSZone has its references taken off before it goes, see `Deletion::strip`.
-    let going = |uid: &str| {
-        let facts = world.zones.by_uid.get(uid);
-        facts.is_some_and(|f| f.standing == Standing::Terminating)
-    };
-    let left = |o: &Owner| is_zone(o) && o.name != zone.name && o.uid != zone.uid && !going(&o.uid);
+    let left = |o: &Owner| is_zone(o) && o.name != zone.name && o.uid != zone.uid;
     let owners = &facts.set.meta.owners;
-    owners.iter().any(left).then(|| {
-        let secured = secure_set(world, facts).map_or_else(|| owners.clone(), |s| s.owners);
-        secured.into_iter().filter(|o| !left(o)).collect()
-    })
+    let secured = secure_set(world, facts).map_or_else(|| owners.clone(), |s| s.owners);
+    secured.iter().any(left).then(|| secured.into_iter().filter(|o| !left(o)).collect())
+}
+
+/// Owner references without those to DNSZones that we are about to let go: the garbage collector would act on a
+/// list of which nothing lives.
+pub(super) fn staying(world: &World<'_>, owners: &[Owner]) -> Vec<Owner> {
+    let goes = |uid: &str| {
+        world.zones.by_uid.get(uid).is_some_and(|f| {
+            f.standing == Standing::Terminating && f.zone.meta.has_finalizer(FINALIZER_ZONE)
+        })
+    };
+    owners.iter().filter(|o| !goes(&o.uid)).cloned().collect()
 }
 
 fn is_zone(owner: &Owner) -> bool {
@@ -281,21 +292,22 @@ fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFac
     world.zones.named(&key)
 }
 
-/// Who serves an object's class. One that carries our finalizer is not left to another yet.
+/// Who serves an object's class. A DNSZone whose uid our mark carries is not left to another yet.
 pub(super) fn controller(
+    world: &World<'_>,
     zone: &ZoneFacts<'_>,
-    meta: &Meta,
-    finalizer: &str,
     conditions: &[Condition],
 ) -> Controller {
     let accepted = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
-    match zone.class {
-        ClassState::Foreign(_)
-            if !meta.has_finalizer(finalizer) && conditions.iter().any(accepted) =>
-        {
-            Controller::OtherAccepted
-        }
-        ClassState::Foreign(_) => Controller::Other,
-        ClassState::Empty | ClassState::Missing(_) | ClassState::Ours(_) => Controller::Ours,
+    if !matches!(zone.class, ClassState::Foreign(_)) {
+        return Controller::Ours;
+    }
+    let domain = zone.domain.as_ref();
+    let mark = domain.and_then(|d| mark_of(&world.snapshot.server, d, world.policy));
+    let ours = mark.is_some_and(|m| m.names(&zone.zone.meta.uid));
+    if !ours && conditions.iter().any(accepted) {
+        Controller::OtherAccepted
+    } else {
+        Controller::Other
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::desired::{Declared, declared};
 use super::zones::{ClassState, Standing, ZoneFacts, Zones};
-use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{Truth, kind, reason, sentence};
-use crate::api::object::{ObjectKey, RecordSet};
+use crate::api::object::{NameStatus, ObjectKey, RecordSet};
+use crate::api::{FINALIZER_ZONE, KIND_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 use crate::dns::zone::owner_name;
@@ -157,6 +157,14 @@ impl SetFacts<'_> {
         zone_uid.is_some_and(|uid| self.set.meta.owners.iter().any(|o| o.uid == uid))
     }
 
+    /// Whether the DNSZone of this uid is the only one that it has an owner reference to: then its status
+    /// speaks of that zone, and of no other.
+    #[must_use]
+    pub fn refers_only_to(&self, zone_uid: Option<&str>) -> bool {
+        let mut zones = self.set.meta.owners.iter().filter(|o| o.kind == KIND_ZONE);
+        self.refers_to(zone_uid) && zones.all(|o| Some(o.uid.as_str()) == zone_uid)
+    }
+
     /// The owner names in `zone` that its entries spell, whatever else is wrong with them.
     #[must_use]
     pub fn spelled_names(&self, zone: &Name) -> BTreeSet<Name> {
@@ -164,21 +172,20 @@ impl SetFacts<'_> {
         raws.filter_map(|raw| owner_name(raw, zone).ok()).collect()
     }
 
-    /// Names that its status says were programmed, or whose delete it still waits for, as owner names
-    /// in `zone`.
+    /// Names that its status says were programmed once and are not proved gone, as owner names in `zone`.
     #[must_use]
     pub fn programmed_names(&self, zone: &Name) -> BTreeSet<Name> {
-        self.set
-            .status
-            .names
-            .iter()
-            .filter(|n| {
-                n.conditions.iter().any(|c| {
-                    let waits = c.message.starts_with(sentence::NOT_IN_SPEC);
-                    c.type_ == kind::PROGRAMMED && (c.status == Truth::True || waits)
-                })
-            })
-            .filter_map(|n| owner_name(&n.name, zone).ok())
-            .collect()
+        let names = self.set.status.names.iter().filter(|n| was_programmed(n));
+        names.filter_map(|n| owner_name(&n.name, zone).ok()).collect()
     }
+}
+
+/// Whether a name's status says that it was programmed once: it is, or its message still tells.
+#[must_use]
+pub fn was_programmed(name: &NameStatus) -> bool {
+    name.conditions.iter().any(|c| {
+        let told = c.message.starts_with(sentence::NOT_IN_SPEC)
+            || c.message.ends_with(sentence::PROGRAMMED_BEFORE);
+        c.type_ == kind::PROGRAMMED && (c.status == Truth::True || told)
+    })
 }

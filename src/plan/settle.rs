@@ -12,6 +12,7 @@ use super::change::Verdict;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
+use super::sets::was_programmed;
 use super::summary::{Summary, Waiting, summarize};
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -75,18 +76,24 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
             }
         }
     }
+    // One with a finalizer of somebody else's is still there afterwards.
+    let gone = out.set_releases.iter().filter(|m| m.finalizers.len() == 1);
+    let released: BTreeSet<&String> = gone.map(|m| &m.uid).collect();
+    let mut zone_releases: Vec<(Meta, BTreeSet<String>)> = Vec::new();
     for (uid, object) in &plan.objects {
         let nameservers = nameservers(object, applied);
+        let left = object.entries.iter().filter(|(uid, _)| !released.contains(uid));
+        let count = i64::try_from(left.map(|(_, n)| n).sum::<usize>()).unwrap_or(i64::MAX);
         if object.deletion.is_some() {
             match zone_unproved(plan, applied, object, &waiting.sets) {
                 None => {
                     let after = object.deletion.iter().flat_map(|d| d.waits_for.clone()).collect();
-                    out.zone_releases.push((object.meta.clone(), after));
+                    zone_releases.push((object.meta.clone(), after));
                 }
                 Some(why) => {
                     waiting.zones.insert(uid.clone(), why.clone());
                     let said = (Truth::False, reason::PENDING, why);
-                    out.statuses.extend(zone_status(object, nameservers, None, said, now));
+                    out.statuses.extend(zone_status(object, (nameservers, count), None, said, now));
                 }
             }
         } else if object.standing != Standing::Terminating
@@ -100,9 +107,16 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
             {
                 waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
             }
-            out.statuses.extend(zone_status(object, nameservers, Some(accepted), programmed, now));
+            out.statuses.extend(zone_status(
+                object,
+                (nameservers, count),
+                Some(accepted),
+                programmed,
+                now,
+            ));
         }
     }
+    out.zone_releases = zone_releases;
     out.summary = summarize(plan, applied, &waiting);
     out
 }
@@ -181,13 +195,29 @@ fn zone_unproved(
 fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
     let mut out: BTreeMap<String, Said> =
         set.raws.iter().map(|(raw, plan)| (raw.clone(), said(plan, applied))).collect();
-    for (raw, Trace { zone, name, rtype }) in &set.lost {
-        if let Outcome::Failed(failure) = applied.key(zone, name, *rtype) {
-            let message = sentence::detailed(sentence::NOT_IN_SPEC, &failure.condition().1);
-            out.insert(raw.clone(), (Truth::False, reason::PENDING, message));
-        }
+    for (raw, said) in &mut out {
+        keep_evidence(set, raw, said);
+    }
+    for (raw, trace) in &set.lost {
+        let outcome = trace.as_ref().map(|t| applied.key(&t.zone, &t.name, t.rtype));
+        let why = match outcome {
+            Some(Outcome::Done(_)) => continue,
+            Some(Outcome::Failed(failure)) => failure.condition().1,
+            None => String::new(),
+        };
+        let message = sentence::detailed(sentence::NOT_IN_SPEC, &why);
+        out.insert(raw.clone(), (Truth::False, reason::PENDING, message));
     }
     out
+}
+
+/// A name that was programmed and now is not, for a reason that leaves the RRset as it was, goes on saying so.
+fn keep_evidence(set: &SetPlan, raw: &str, said: &mut Said) {
+    let (truth, reason, message) = said;
+    let before = set.status.names.iter().any(|n| n.name == raw && was_programmed(n));
+    if *truth != Truth::True && before && matches!(*reason, reason::PENDING | reason::PDNS_ERROR) {
+        message.push_str(sentence::PROGRAMMED_BEFORE);
+    }
 }
 
 fn said(raw: &RawPlan, applied: &Applied) -> Said {
@@ -215,8 +245,17 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
 fn pending_deletion(set: &SetPlan, why: &str) -> BTreeMap<String, Said> {
     let message =
         sentence::detailed(sentence::PENDING_NAME, &format!("its deletion is not proved: {why}"));
-    let said = (Truth::False, reason::PENDING, message);
-    set.raws.keys().map(|raw| (raw.clone(), said.clone())).collect()
+    let waits = |raw: &String| {
+        let mut said = (Truth::False, reason::PENDING, message.clone());
+        keep_evidence(set, raw, &mut said);
+        (raw.clone(), said)
+    };
+    let mut out: BTreeMap<String, Said> = set.raws.keys().map(waits).collect();
+    for raw in set.lost.keys() {
+        let lost = sentence::detailed(sentence::NOT_IN_SPEC, why);
+        out.insert(raw.clone(), (Truth::False, reason::PENDING, lost));
+    }
+    out
 }
 
 /// A record set's status, if it differs from what is stored.
@@ -348,7 +387,7 @@ fn failure_of(outcome: Outcome) -> Option<Failure> {
 /// A DNSZone's status, if it differs. Fields of others (`domainRef`) are never sent.
 fn zone_status(
     object: &ObjectPlan,
-    nameservers: &[String],
+    (nameservers, count): (&[String], i64),
     accepted: Option<Said>,
     programmed: Said,
     now: &str,
@@ -362,14 +401,14 @@ fn zone_status(
     let conditions = merge(&object.status.conditions, desired, meta.generation, now);
     let unchanged = conditions == object.status.conditions
         && nameservers == object.status.nameservers
-        && object.status.record_count == Some(object.record_count);
+        && object.status.record_count == Some(count);
     if unchanged {
         return None;
     }
     let body = json!({"status": {
         "conditions": values(&conditions),
         "nameservers": nameservers,
-        "recordCount": object.record_count,
+        "recordCount": count,
     }});
     Some(StatusWrite { kind: crate::api::KIND_ZONE, meta: meta.clone(), body })
 }

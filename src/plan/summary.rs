@@ -100,6 +100,10 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             }
         }
     }
+    for set in plan.sets.values() {
+        let key = set.meta.key();
+        out.failed.extend(set.unsecured.iter().map(|why| format!("DNSRecordSet {key}: {why}")));
+    }
     out.failed.extend(plan.blind.iter().map(|why| format!("PowerDNS could not be read: {why}")));
     for (uid, why) in &waiting.zones {
         if let Some(object) = plan.objects.get(uid) {

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::World;
 use super::change::{Change, DeleteReason, Leftover, NameChange, Verdict};
-use super::diff::{Claim, ZoneView, decide_name};
-use super::note::{Mark, Writer, mark, writer};
+use super::claims::{Claim, ZoneView};
+use super::diff::decide_name;
+use super::note::{Mark, mark};
 use super::set_plan::Verdicts;
 use super::sets::Place;
 use super::snapshot::{ServerZone, ZoneContents};
+use super::stored::{below, has_foreign_note, noted, noteless, outliving};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
 use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
@@ -29,14 +31,16 @@ pub struct ZonePlan {
     pub step: ZoneStep,
     /// What happens in it; empty names are left out.
     pub names: BTreeMap<Name, NameChange>,
+    /// What will happen in it once it is no longer withheld, for people.
+    pub postponed: BTreeMap<Name, NameChange>,
     /// Why nothing may be written in it now.
     pub withheld: Option<String>,
     /// Whether another pass soon may write in it without anybody changing anything.
     pub passing: bool,
     /// What is there undeclared and stays.
     pub leftovers: Vec<Leftover>,
-    /// RRsets that carry our note, by uid.
-    pub noted: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
+    /// RRsets that are a record set's, by its uid: they carry it in a note of ours, or evidence says so.
+    pub carried: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
     /// Which of SOA and NS are at the apex as read.
     pub apex: BTreeSet<RecordType>,
 }
@@ -90,6 +94,9 @@ pub enum ZoneStep {
     Delete {
         /// Uid of the Terminating DNSZone.
         by: String,
+        /// RRsets, by name and type word, whose comments must be cleared first, because they would outlive the zone
+        /// and be inherited by the next one (LMDB from 5.1 on).
+        comments: BTreeSet<(Name, String)>,
     },
 }
 
@@ -121,10 +128,11 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         id: stored.map(|z| z.id.clone()),
         step,
         names: BTreeMap::new(),
+        postponed: BTreeMap::new(),
         withheld: permission.withheld().map(str::to_owned),
         passing: matches!(permission, Permission::Later(_)),
         leftovers: Vec::new(),
-        noted: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
+        carried: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
         apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
     };
     let claims = claims(world, domain);
@@ -157,7 +165,13 @@ fn decide_names(
     plan: &mut ZonePlan,
 ) -> Verdicts {
     let mut verdicts = Verdicts::new();
-    let view = view(world, domain, contents, plan);
+    let view = view(world, domain, contents, claims, plan);
+    // What is a set's by evidence is its own like what carries its uid: nothing of it may stay behind.
+    for ((name, rtype), (party, why)) in &view.evidence {
+        if *why == DeleteReason::Going {
+            plan.carried.entry(party.uid.clone()).or_default().insert((name.clone(), *rtype));
+        }
+    }
     let from_class = from_class(world, domain, contents, claims.get(domain));
     let nothing = BTreeMap::new();
     let apex = (!from_class.is_empty()).then(|| domain.clone());
@@ -167,9 +181,10 @@ fn decide_names(
         let claims = claims.get(name).map_or(&[] as &[Claim<'_>], Vec::as_slice);
         let class = if name == domain { &from_class } else { &nothing };
         let mut decision = decide_name(&view, name, claims, class, contents.names.get(name));
-        decision.change.types.retain(|_, change| permission.allows(change));
+        let into = if plan.passing { &mut plan.postponed } else { &mut plan.names };
+        decision.change.types.retain(|_, change| plan.passing || permission.allows(change));
         if !decision.change.types.is_empty() {
-            plan.names.insert(name.clone(), decision.change);
+            into.insert(name.clone(), decision.change);
         }
         plan.leftovers.append(&mut decision.leftovers);
         for mut said in decision.verdicts {
@@ -230,7 +245,8 @@ fn permission(
         return later(why);
     }
     if let Some(uid) = deletes(world, domain, zone) {
-        return (ZoneStep::Delete { by: uid.to_owned() }, Permission::Full);
+        let comments = outliving(world, zone);
+        return (ZoneStep::Delete { by: uid.to_owned(), comments }, Permission::Full);
     }
     let mark_now = Mark::read(&zone.account, owner);
     let Some(holder) = served else {
@@ -288,60 +304,6 @@ fn deletes<'a>(world: &World<'a>, domain: &Name, zone: &ServerZone) -> Option<&'
     world.zones.by_uid.values().find(may).map(|f| f.zone.meta.uid.as_str())
 }
 
-fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bool {
-    let policy = world.policy;
-    let rrsets = contents.names.values().flat_map(BTreeMap::values).filter(|r| r.exists());
-    rrsets.into_iter().any(|r| {
-        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Other(_))
-    })
-}
-
-/// RRsets without a note of ours, SOA and NS at the apex apart: what people may miss if the zone goes.
-fn noteless(world: &World<'_>, domain: &Name, contents: &ZoneContents) -> Vec<Leftover> {
-    let policy = world.policy;
-    let mut out = Vec::new();
-    for (name, types) in &contents.names {
-        for (rtype, rrset) in types.iter().filter(|(_, r)| r.exists()) {
-            let apex = name == domain && matches!(rtype.as_str(), "SOA" | "NS");
-            let writer = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
-            if writer == Writer::Nobody && !apex {
-                let why = "no note claims it; it goes with its zone".to_owned();
-                out.push(Leftover { name: name.clone(), rtype: rtype.clone(), why, uid: None });
-            }
-        }
-    }
-    out
-}
-
-/// RRsets with our note, by the uid that it carries, without those that are never deleted: apex SOA and
-/// NS, and what a longer zone shadows. They hold no release.
-fn noted(
-    world: &World<'_>,
-    domain: &Name,
-    contents: &ZoneContents,
-) -> BTreeMap<String, BTreeSet<(Name, RecordType)>> {
-    let policy = world.policy;
-    let below = below(world, domain);
-    let mut out: BTreeMap<String, BTreeSet<(Name, RecordType)>> = BTreeMap::new();
-    for (name, types) in &contents.names {
-        for (word, rrset) in types.iter().filter(|(_, r)| r.exists()) {
-            let written = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
-            if let (Writer::Ours(note), Ok(rtype)) = (written, word.parse())
-                && !super::diff::protected(domain, &below, name, rtype)
-            {
-                out.entry(note.uid).or_default().insert((name.clone(), rtype));
-            }
-        }
-    }
-    out
-}
-
-/// Zones on the server below this one.
-fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
-    let all = world.snapshot.server.zones.iter().flat_map(BTreeMap::keys);
-    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
-}
-
 /// The claims to names of this zone.
 fn claims<'a>(world: &World<'a>, domain: &Name) -> BTreeMap<Name, Vec<Claim<'a>>> {
     let mut out: BTreeMap<Name, Vec<Claim<'a>>> = BTreeMap::new();
@@ -373,7 +335,11 @@ fn from_class(
     let Some(ClassState::Ours(class)) = holder.map(|h| h.class) else {
         return out;
     };
-    let claimed = |rtype| claims.into_iter().flatten().any(|c| c.rtype == rtype);
+    // An invalid claim keeps what is there; where nothing is, the zone gets what the class has.
+    let claimed = |rtype| {
+        let there = contents.get(domain, rtype).is_some();
+        claims.into_iter().flatten().any(|c| c.rtype == rtype && (there || c.contents.is_ok()))
+    };
     let servers = servers(class).usable;
     let ttl = |rtype| {
         let stored = contents.get(domain, rtype).and_then(|r| Ttl::new(r.ttl).ok());
@@ -408,25 +374,25 @@ fn view<'a>(
     world: &'a World<'a>,
     domain: &'a Name,
     contents: &ZoneContents,
+    claims: &BTreeMap<Name, Vec<Claim<'_>>>,
     plan: &ZonePlan,
 ) -> ZoneView<'a> {
     let server = &world.snapshot.server;
     let comments = server.capabilities.is_some_and(|c| c.comments);
     let foreign = super::zones::mark_of(server, domain, world.policy) == Some(Mark::Other);
-    let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
     ZoneView {
         zone: domain,
-        holder,
+        holder: world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str()),
         comments,
         below: below(world, domain),
         owner: &world.policy.owner_id,
         namespaces: &world.policy.namespaces,
         sets: world.sets,
         // In another owner's zone only a note of ours is evidence.
-        evidence: if foreign || (comments && !plan.noted.is_empty()) {
+        evidence: if foreign || (comments && !plan.carried.is_empty()) {
             BTreeMap::new()
         } else {
-            super::evidence::evidence(world, domain, holder, contents)
+            super::evidence::evidence(world, domain, contents, claims)
         },
     }
 }

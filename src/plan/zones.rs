@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Policy;
 use super::note::Mark;
 use super::snapshot::{Cluster, Server};
+use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{Class, ObjectKey, Zone};
 use crate::dns::name::Name;
@@ -82,7 +83,8 @@ pub struct Zones<'a> {
     pub by_key: BTreeMap<ObjectKey, &'a str>,
     /// Uid of the DNSZone that holds a domain, served or not.
     pub holders: BTreeMap<Name, &'a str>,
-    /// Originals of a shadow in this same cluster: they and their record sets are no input.
+    /// No input, nor are their record sets: originals of a shadow in this same cluster, and those whose end
+    /// another daemon owes.
     pub shadowed: BTreeSet<ObjectKey>,
 }
 
@@ -109,22 +111,30 @@ impl<'a> Zones<'a> {
 /// Works out the standing of every DNSZone.
 #[must_use]
 pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zones<'a> {
-    let mut out = Zones { shadowed: shadowed(&cluster.zones), ..Zones::default() };
+    let mut out = Zones { shadowed: shadowed(cluster, server, policy), ..Zones::default() };
     for zone in &cluster.zones {
         let key = zone.meta.key();
+        let domain = zone.domain.as_deref().and_then(|d| Name::parse(d).ok());
+        let class = class_of(zone, &cluster.classes, policy);
+        // All daemons use one finalizer: the end of what another one serves on this server is its own.
+        let others = zone.meta.terminating
+            && matches!(class, ClassState::Foreign(_))
+            && domain.as_ref().and_then(|d| mark_of(server, d, policy)) == Some(Mark::Other);
+        if others {
+            out.shadowed.insert(key);
+            continue;
+        }
         if out.shadowed.contains(&key) {
             continue;
         }
-        let domain = zone.domain.as_deref().and_then(|d| Name::parse(d).ok());
-        let class = class_of(zone, &cluster.classes, policy);
-        let standing = standing_alone(zone, domain.as_ref(), class);
+        let standing = standing_alone(zone, domain.as_ref(), class, policy);
         out.by_key.insert(key, &zone.meta.uid);
         out.by_uid.insert(&zone.meta.uid, ZoneFacts { zone, domain, class, standing });
     }
     let domains: BTreeSet<Name> = out.by_uid.values().filter_map(|f| f.domain.clone()).collect();
     for domain in domains {
         let mark = mark_of(server, &domain, policy);
-        if let Some(holder) = elect(&out, &domain, mark.as_ref()) {
+        if let Some(holder) = elect(&out, &domain, mark.as_ref(), server.zones.is_err()) {
             out.holders.insert(domain.clone(), holder);
         }
         let holder = out.holders.get(&domain).copied();
@@ -150,7 +160,12 @@ pub fn mark_of(server: &Server, domain: &Name, policy: &Policy) -> Option<Mark> 
 
 /// The live DNSZone that the mark names keeps the domain, whatever its class says meanwhile; without
 /// one the oldest that is served by class, then the first by namespace/name.
-fn elect<'a>(zones: &Zones<'a>, domain: &Name, mark: Option<&Mark>) -> Option<&'a str> {
+fn elect<'a>(
+    zones: &Zones<'a>,
+    domain: &Name,
+    mark: Option<&Mark>,
+    blind: bool,
+) -> Option<&'a str> {
     let of_domain = || zones.by_uid.values().filter(|f| f.domain.as_ref() == Some(domain));
     let live = |f: &&ZoneFacts<'a>| f.standing != Standing::Terminating;
     if let Some(mark) = mark
@@ -163,7 +178,7 @@ fn elect<'a>(zones: &Zones<'a>, domain: &Name, mark: Option<&Mark>) -> Option<&'
         .min_by_key(|f| {
             // Without a list of marks, whoever was accepted before is the best guess; nothing is
             // written in such a pass, but a status could flip for nothing.
-            let unseen = mark.is_none() && !was_accepted(f.zone);
+            let unseen = blind && !was_accepted(f.zone);
             (unseen, f.zone.meta.created, f.zone.meta.key())
         })
         .map(|f| f.zone.meta.uid.as_str())
@@ -178,7 +193,12 @@ fn says_in_use(zone: &Zone) -> bool {
 }
 
 /// The standing as far as the object and its class decide it.
-fn standing_alone(zone: &Zone, domain: Option<&Name>, class: ClassState<'_>) -> Standing {
+fn standing_alone(
+    zone: &Zone,
+    domain: Option<&Name>,
+    class: ClassState<'_>,
+    policy: &Policy,
+) -> Standing {
     if zone.meta.terminating {
         return Standing::Terminating;
     }
@@ -192,7 +212,9 @@ fn standing_alone(zone: &Zone, domain: Option<&Name>, class: ClassState<'_>) -> 
             Standing::Waiting(reason::PENDING, sentence::class_not_found(name))
         }
         ClassState::Foreign(class) => {
-            Standing::Waiting(reason::PENDING, sentence::class_foreign(&class.controller))
+            let ours: Vec<&str> = policy.controller_names.iter().map(String::as_str).collect();
+            let message = sentence::class_foreign(&class.controller, &ours.join(", "));
+            Standing::Waiting(reason::PENDING, message)
         }
         ClassState::Ours(_) => Standing::Served,
     }
@@ -213,19 +235,31 @@ fn class_of<'a>(zone: &'a Zone, classes: &'a [Class], policy: &Policy) -> ClassS
 }
 
 /// Keys of DNSZones that have a provenance-marked shadow of the same domain in this very list.
-fn shadowed(zones: &[Zone]) -> BTreeSet<ObjectKey> {
+///
+/// Anybody who may create a DNSZone may write such a mark. It counts only in a namespace that the replicator makes
+/// (`ns-<uid of the original's namespace>`), with a class of ours, and not against an original that already
+/// holds the PowerDNS zone, nor one whose end we owe it.
+fn shadowed(cluster: &Cluster, server: &Server, policy: &Policy) -> BTreeSet<ObjectKey> {
+    let zones = &cluster.zones;
     let originals: BTreeMap<ObjectKey, &Zone> = zones.iter().map(|z| (z.meta.key(), z)).collect();
     let mut out = BTreeSet::new();
     for shadow in zones {
-        let Some(upstream) = &shadow.meta.upstream else {
-            continue;
-        };
+        let class_ours = matches!(class_of(shadow, &cluster.classes, policy), ClassState::Ours(_));
+        let Some(upstream) = shadow.meta.upstream.as_ref().filter(|_| class_ours) else { continue };
         let key = ObjectKey { namespace: upstream.namespace.clone(), name: upstream.name.clone() };
-        if key != shadow.meta.key()
-            && originals.get(&key).is_some_and(|o| o.domain == shadow.domain)
-        {
+        let Some(original) = originals.get(&key) else { continue };
+        let made = shadow.meta.namespace.strip_prefix("ns-").is_some_and(is_uuid);
+        let domain = original.domain.as_deref().and_then(|d| Name::parse(d).ok());
+        let mark = domain.and_then(|d| mark_of(server, &d, policy));
+        let holds = mark.is_some_and(|m| m.names(&original.meta.uid));
+        let owed = original.meta.terminating && original.meta.has_finalizer(FINALIZER_ZONE);
+        if made && !holds && !owed && original.domain == shadow.domain {
             out.insert(key);
         }
     }
     out
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }

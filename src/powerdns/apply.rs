@@ -1,6 +1,8 @@
 //! Carrying out one zone's plan: one request at a time, each outcome written down, a refused name cut
 //! out so that its neighbours are served.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, Error};
@@ -44,7 +46,7 @@ pub async fn apply_zone(
         ZoneStep::Mark { account, expected, .. } | ZoneStep::Remark { account, expected, .. } => {
             Some(task.mark(account, expected).await)
         }
-        ZoneStep::Delete { .. } => Some(task.delete().await),
+        ZoneStep::Delete { comments, .. } => Some(task.delete(comments).await),
     };
     match step {
         Some(Err(failure)) => {
@@ -93,7 +95,8 @@ impl Task<'_> {
                 Ok(proof)
             }
             Err(Error::Status { status: 422, text }) => {
-                tracing::warn!(zone = %self.zone, text, "zone refused with its records; created bare");
+                tracing::warn!(zone = %self.zone, "zone refused with its records; created bare");
+                tracing::debug!(zone = %self.zone, text, "refused");
                 let bare = self.bare_apex(&first);
                 let proof = self.post(account, &bare).await.map_err(|e| self.failed(&e))?;
                 for (name, change) in &bare.names {
@@ -138,7 +141,13 @@ impl Task<'_> {
     }
 
     /// Deletes the zone. A 404 counts only if the list, asked again, does not have it either.
-    async fn delete(&self) -> Result<Proof, Failure> {
+    async fn delete(&self, comments: &BTreeSet<(Name, String)>) -> Result<Proof, Failure> {
+        let commented: Vec<&(Name, String)> = comments.iter().collect();
+        for some in commented.chunks(self.applier.limits.rrsets.max(1)) {
+            let clear = |(name, rtype): &&(Name, String)| json!({"name": name.as_str(), "type": rtype, "changetype": "REPLACE", "comments": []});
+            let cleared = self.client().patch(self.id, some.iter().map(clear).collect()).await;
+            cleared.map_err(|e| self.failed(&e))?;
+        }
         match self.client().delete(self.id).await {
             Err(Error::Status { status: 404, .. }) => {
                 let found = self.client().find(self.zone.as_str()).await;
@@ -290,9 +299,15 @@ impl Task<'_> {
         self.client().patch(self.id, vec![rrset]).await.map_err(|e| self.failed(&e))
     }
 
-    /// Logs a server's text and gives the failure's class.
+    /// Logs an error and gives the failure's class. A server's text can quote contents: it is for debugging.
     fn failed(&self, error: &Error) -> Failure {
-        tracing::warn!(zone = %self.zone, %error, "PowerDNS request failed");
+        if let Error::Status { status, text } = error {
+            let about = offender(text).map(|(name, _)| name.to_string()).unwrap_or_default();
+            tracing::warn!(zone = %self.zone, status, about, "PowerDNS refused a request");
+            tracing::debug!(zone = %self.zone, status, text, "PowerDNS refused a request");
+        } else {
+            tracing::warn!(zone = %self.zone, %error, "PowerDNS request failed");
+        }
         error.failure()
     }
 

@@ -251,10 +251,11 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<(u16, String), Error> {
         let write = method != Method::GET;
-        let _permit = self.limiter.acquire(write).await;
-        if self.stop.is_cancelled() {
-            return Err(Error::Stopping);
-        }
+        let _permit = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(Error::Stopping),
+            permit = self.limiter.acquire(write) => permit,
+        };
         let Options { url, server_id, .. } = &self.options;
         let mut request = self
             .http

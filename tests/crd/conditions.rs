@@ -75,7 +75,7 @@ fn sentences_are_the_incumbents() {
         r#"DNSZoneClass "a\"b\\c\n\x01é" not found"#
     );
     assert_eq!(
-        sentence::class_foreign("other"),
+        sentence::class_foreign("other", "powerdns"),
         r#"DNSZoneClass controller "other" is not "powerdns""#
     );
     assert_eq!(

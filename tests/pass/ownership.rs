@@ -275,14 +275,22 @@ async fn name_servers_of_the_class_reach_existing_zones() {
 async fn an_original_beside_its_shadow_is_no_input() {
     let estate = Estate::new("shadow").await;
     let original = estate.zone("tenant", "shadow.example").await;
-    let mut shadow = objects::zone(&estate.namespace, "copy", "shadow.example", &estate.class);
+    let ignored = estate.a("ignored", "tenant", &[("www", "192.0.2.1")]).await;
+    // The replicator's namespace for the original's.
+    let replica = format!("ns-{}", original["metadata"]["uid"].as_str().unwrap());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": replica}});
+    objects::create(&estate.client, &namespace).await;
+    let both = json!([estate.namespace, replica]);
+    let estate = estate.reconfigured("namespaces", both);
+    let mut shadow = objects::zone(&replica, "copy", "shadow.example", &estate.class);
     shadow["metadata"]["annotations"] = json!({
         "meta.datumapis.com/upstream-namespace": estate.namespace,
         "meta.datumapis.com/upstream-name": "tenant",
     });
     let shadow = objects::create(&estate.client, &shadow).await;
-    let ignored = estate.a("ignored", "tenant", &[("www", "192.0.2.1")]).await;
-    estate.set("copy", "copy", "A", a_records(&[("www", "192.0.2.2")])).await;
+    let copy =
+        objects::record_set(&replica, "copy", "copy", "A", &a_records(&[("www", "192.0.2.2")]));
+    objects::create(&estate.client, &copy).await;
     estate.once().await;
     assert_eq!(estate.programmed(&shadow).await.0, "True");
     for object in [&original, &ignored] {

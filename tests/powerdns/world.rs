@@ -159,7 +159,8 @@ pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Conte
         withheld: None,
         passing: false,
         leftovers: Vec::new(),
-        noted: BTreeMap::new(),
+        carried: BTreeMap::new(),
+        postponed: BTreeMap::new(),
         apex: BTreeSet::new(),
     }
 }

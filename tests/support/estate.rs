@@ -52,6 +52,12 @@ impl Estate {
         Estate { client, namespace, class, pdns, recorder, config, _proxies: (to_pdns, to_api) }
     }
 
+    /// The same world under another value of an option.
+    pub fn reconfigured(mut self, path: &str, value: Value) -> Estate {
+        self.config = self.config.with(path, value);
+        self
+    }
+
     /// Creates a DNSZone.
     pub async fn zone(&self, name: &str, domain: &str) -> Value {
         let zone = objects::zone(&self.namespace, name, domain, &self.class);

@@ -1,0 +1,54 @@
+//! The claims to RRsets of a zone, and what deciding about them needs to know of that zone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::change::{DeleteReason, Party};
+use super::sets::{SetFacts, Sets};
+use crate::api::object::ObjectKey;
+use crate::dns::name::Name;
+use crate::dns::rrset::{Contents, RecordType};
+
+/// What the decision about a name needs to know of its zone.
+pub(super) struct ZoneView<'a> {
+    pub(super) zone: &'a Name,
+    /// Uid of the DNSZone that holds it.
+    pub(super) holder: Option<&'a str>,
+    /// Whether the server keeps comments.
+    pub(super) comments: bool,
+    /// Zones on the server below this one: names at or under them are shadowed.
+    pub(super) below: Vec<&'a Name>,
+    pub(super) owner: &'a str,
+    pub(super) namespaces: &'a BTreeSet<String>,
+    pub(super) sets: &'a Sets<'a>,
+    /// Note-less RRsets that are known to be written by us all the same, and on what ground they go.
+    pub(super) evidence: BTreeMap<(Name, RecordType), (Party, DeleteReason)>,
+}
+
+/// One record set's claim to one RRset.
+#[derive(Clone)]
+pub(super) struct Claim<'a> {
+    pub(super) facts: &'a SetFacts<'a>,
+    pub(super) rtype: RecordType,
+    pub(super) contents: Result<&'a Contents, &'a str>,
+}
+
+impl Claim<'_> {
+    pub(super) fn uid(&self) -> &str {
+        &self.facts.set.meta.uid
+    }
+
+    /// Its namespace as a note spells the start of an object: `namespace/`.
+    pub(super) fn namespace(&self) -> String {
+        format!("{}/", self.facts.set.meta.namespace)
+    }
+
+    pub(super) fn party(&self) -> Party {
+        Party { uid: self.uid().to_owned(), key: self.facts.set.meta.key() }
+    }
+
+    /// Oldest first, then the one whose note is there, then namespace/name.
+    pub(super) fn rank(&self, noted: Option<&str>) -> (i64, bool, ObjectKey) {
+        let meta = &self.facts.set.meta;
+        (meta.created, noted != Some(meta.uid.as_str()), meta.key())
+    }
+}

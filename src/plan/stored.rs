@@ -1,0 +1,78 @@
+//! What the RRsets that a zone holds now say, taken together: whose they are and what would outlive them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::World;
+use super::change::Leftover;
+use super::note::{Writer, writer};
+use super::snapshot::{ServerZone, ZoneContents};
+use crate::dns::name::Name;
+use crate::dns::rdata::Version;
+use crate::dns::rrset::RecordType;
+
+/// What carries comments, on servers from 5.1 on; which backend it is does not matter, since clearing them
+/// does no harm where they go with the zone.
+pub(super) fn outliving(world: &World<'_>, zone: &ServerZone) -> BTreeSet<(Name, String)> {
+    let since = Version { major: 5, minor: 1, patch: 0 };
+    let version = world.snapshot.server.capabilities.map(|c| c.version);
+    let contents = zone.contents.as_ref().ok().filter(|_| version >= Some(since));
+    let names = contents.into_iter().flat_map(|c| &c.names);
+    let all = names.flat_map(|(name, types)| types.iter().map(move |(t, r)| (name, t, r)));
+    all.filter(|(_, _, r)| !r.comments.is_empty())
+        .map(|(name, rtype, _)| (name.clone(), rtype.clone()))
+        .collect()
+}
+
+pub(super) fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bool {
+    let policy = world.policy;
+    let rrsets = contents.names.values().flat_map(BTreeMap::values).filter(|r| r.exists());
+    rrsets.into_iter().any(|r| {
+        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Other(_))
+    })
+}
+
+/// RRsets without a note of ours, SOA and NS at the apex apart: what people may miss if the zone goes.
+pub(super) fn noteless(world: &World<'_>, domain: &Name, contents: &ZoneContents) -> Vec<Leftover> {
+    let policy = world.policy;
+    let mut out = Vec::new();
+    for (name, types) in &contents.names {
+        for (rtype, rrset) in types.iter().filter(|(_, r)| r.exists()) {
+            let apex = name == domain && matches!(rtype.as_str(), "SOA" | "NS");
+            let writer = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            if writer == Writer::Nobody && !apex {
+                let why = "no note claims it; it goes with its zone".to_owned();
+                out.push(Leftover { name: name.clone(), rtype: rtype.clone(), why, uid: None });
+            }
+        }
+    }
+    out
+}
+
+/// RRsets with our note, by the uid that it carries, without those that are never deleted: apex SOA and
+/// NS, and what a longer zone shadows. They hold no release.
+pub(super) fn noted(
+    world: &World<'_>,
+    domain: &Name,
+    contents: &ZoneContents,
+) -> BTreeMap<String, BTreeSet<(Name, RecordType)>> {
+    let policy = world.policy;
+    let below = below(world, domain);
+    let mut out: BTreeMap<String, BTreeSet<(Name, RecordType)>> = BTreeMap::new();
+    for (name, types) in &contents.names {
+        for (word, rrset) in types.iter().filter(|(_, r)| r.exists()) {
+            let written = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            if let (Writer::Ours(note), Ok(rtype)) = (written, word.parse())
+                && !super::diff::protected(domain, &below, name, rtype)
+            {
+                out.entry(note.uid).or_default().insert((name.clone(), rtype));
+            }
+        }
+    }
+    out
+}
+
+/// Zones on the server below this one.
+pub(super) fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
+    let all = world.snapshot.server.zones.iter().flat_map(BTreeMap::keys);
+    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
+}

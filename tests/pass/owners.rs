@@ -1,0 +1,170 @@
+//! Whose a zone and an object are: owner references, provenance, two controllers, what a zone says of its sets.
+
+use serde_json::{Value, json};
+
+use crate::support::apiserver::ApiServer;
+use crate::support::daemon;
+use crate::support::estate::Estate;
+use crate::support::objects;
+use crate::support::query::query;
+use crate::support::recorder::{Action, Request, Server};
+
+async fn served(e: &Estate, name: &str) -> Vec<String> {
+    query(e.pdns.dns_addr(), name, "A").await.answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repointed_set_keeps_its_new_owner_while_the_old_zone_goes() {
+    let e = Estate::new("fseven").await;
+    let old = e.zone("old", "fseven-old.example").await;
+    e.zone("new", "fseven-new.example").await;
+    let s = e.a("s", "old", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    e.edit(&s, json!({"dnsZoneRef": {"name": "new"}})).await;
+    e.delete(&old).await;
+    e.once().await;
+    let owners = e.get(&s).await.unwrap()["metadata"]["ownerReferences"].clone();
+    assert!(
+        owners.as_array().is_some_and(|o| o.iter().any(|o| o["name"] == "new")),
+        "no reference: {owners}"
+    );
+    e.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_daemons_of_different_controllers_leave_each_other_alone() {
+    let e = Estate::new("feight").await;
+    let other = format!("other-{}", e.class);
+    let mut class = objects::class(&other, &["ns1.example.net."]);
+    class["spec"]["controllerName"] = json!("other");
+    objects::create(&e.client, &class).await;
+    let zone =
+        objects::create(&e.client, &objects::zone(&e.namespace, "z", "feight.example", &other))
+            .await;
+    e.a("www", "z", &[("www", "192.0.2.1")]).await;
+    // The other daemon serves it.
+    let mine = e.config;
+    let theirs = daemon::config(
+        ApiServer::shared().kubeconfig(),
+        &e.pdns.url(),
+        e.pdns.key(),
+        "theirs",
+        &e.namespace,
+    )
+    .with("controllerNames", json!(["other"]));
+    daemon::once(&theirs).await;
+    let before =
+        objects::get(&e.client, &zone).await.unwrap()["metadata"]["resourceVersion"].clone();
+    daemon::once(&mine).await;
+    let after = objects::get(&e.client, &zone).await.unwrap();
+    let flapped = before != after["metadata"]["resourceVersion"];
+    daemon::once(&theirs).await;
+    // Deletion: my daemon looks first.
+    objects::delete(&e.client, &zone).await;
+    daemon::once(&mine).await;
+    let gone = objects::get(&e.client, &zone).await.is_none();
+    daemon::once(&theirs).await;
+    daemon::once(&theirs).await;
+    let there = e.pdns.has_zone("feight.example").await;
+    assert!(
+        !flapped && !(gone && there),
+        "status overwritten: {flapped}; released by the wrong daemon: {gone}, zone still served: {there}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn provenance_takes_no_zone_from_the_one_that_the_mark_names() {
+    let e = Estate::new("ffourteen").await;
+    let victim = e.zone("victim", "ffourteen.example").await;
+    let set = e.a("v", "victim", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    let mut evil = objects::zone(&e.namespace, "evil", "ffourteen.example", &e.class);
+    evil["metadata"]["annotations"] = json!({"meta.datumapis.com/upstream-namespace": e.namespace, "meta.datumapis.com/upstream-name": "victim"});
+    let evil = objects::create(&e.client, &evil).await;
+    e.a("x", "evil", &[("www", "203.0.113.66")]).await;
+    daemon::once(&e.config).await;
+    let now = served(&e, "www.ffourteen.example").await;
+    // And the victim's set, deleted now, never goes.
+    e.delete(&set).await;
+    daemon::once(&e.config).await;
+    daemon::once(&e.config).await;
+    assert_eq!(now, ["192.0.2.1"], "the live DNSZone that the mark names keeps it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_whose_own_ns_are_invalid_gets_those_of_its_class() {
+    let e = Estate::new("fsixteen").await;
+    e.zone("z", "fsixteen.example").await;
+    e.set("ns", "z", "NS", json!([{"name": "@", "ttl": -1, "ns": {"content": "ns1.example.net"}}]))
+        .await;
+    e.a("www", "z", &[("www", "192.0.2.1")]).await;
+    daemon::once(&e.config).await;
+    let ns = e.pdns.contents("fsixteen.example", "fsixteen.example.", "NS").await;
+    assert!(!ns.is_empty(), "a zone without NS");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_left_two_zones_that_go_refers_to_the_third_alone() {
+    let e = Estate::new("fseventeen").await;
+    let a = e.zone("a", "fseventeen-a.example").await;
+    let b = e.zone("b", "fseventeen-b.example").await;
+    e.zone("c", "fseventeen-c.example").await;
+    let s = e.a("s", "a", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    // Repointed to b while PowerDNS does not answer for a: the reference to a stays for now.
+    e.recorder.always(
+        |r: &Request| {
+            r.server == Server::PowerDns
+                && r.method == "GET"
+                && r.path.contains("zones/fseventeen-a")
+        },
+        Action::Answer(500, json!({"error": "x"})),
+    );
+    e.edit(&s, json!({"dnsZoneRef": {"name": "b"}})).await;
+    daemon::once(&e.config).await;
+    e.recorder.heal();
+    e.edit(&s, json!({"dnsZoneRef": {"name": "c"}})).await;
+    e.delete(&a).await;
+    e.delete(&b).await;
+    e.recorder.clear();
+    daemon::once(&e.config).await;
+    for w in e
+        .writes_to(Server::Kubernetes)
+        .iter()
+        .filter(|w| w.path.ends_with("/s") || w.path.contains("/s?"))
+    {}
+    let now = e.get(&s).await.unwrap();
+    let owners = now["metadata"]["ownerReferences"].clone();
+    let names: Vec<&str> =
+        owners.as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["c"], "only dead references: the garbage collector takes the live set");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_count_counts_sets_that_are_still_there() {
+    let e = Estate::new("gtwo").await;
+    let zone = e.zone("z", "gtwo.example").await;
+    let s = e.a("s", "z", &[("a", "192.0.2.1"), ("b", "192.0.2.1")]).await;
+    e.once().await;
+    objects::patch(&e.client, &s, &json!({"metadata": {"finalizers": ["example.org/theirs", "dns.networking.miloapis.com/finalize-dnsrecordset-downstream"]}})).await;
+    e.delete(&s).await;
+    e.once().await;
+    let n = e.get(&zone).await.unwrap()["status"]["recordCount"].clone();
+    objects::patch(&e.client, &s, &json!({"metadata": {"finalizers": null}})).await;
+    assert_eq!(n, json!(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shadow_without_a_class_silences_nobody() {
+    let e = Estate::new("gfive").await;
+    let victim = e.zone("victim", "gfive.example").await;
+    e.a("v", "victim", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    let mut evil = objects::zone(&e.namespace, "evil", "gfive.example", "no-such-class");
+    evil["metadata"]["annotations"] = json!({"meta.datumapis.com/upstream-namespace": e.namespace, "meta.datumapis.com/upstream-name": "victim"});
+    objects::create(&e.client, &evil).await;
+    let s2 = e.a("v2", "victim", &[("new", "192.0.2.2")]).await;
+    daemon::once(&e.config).await;
+    let ok = query(e.pdns.dns_addr(), "new.gfive.example", "A").await.answers;
+    assert_eq!(ok, ["192.0.2.2"], "a zone of no class silences a live one");
+}
