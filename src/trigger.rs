@@ -128,7 +128,7 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
         }
         let report = one_pass(syncer, trigger).await;
         again = if report.error.is_some() || report.summary.again {
-            let wait = if report.summary.zones_marked > 0 {
+            let wait = if report.summary.marking > 0 {
                 // Nothing is written in a newly marked zone before the mark has lasted this long.
                 retry.max(Duration::from_millis(syncer.policy.request_timeout + 50))
             } else {

@@ -26,7 +26,7 @@ pub async fn once(config: &Config, stop: &CancellationToken) -> Result<u8, Start
         };
         println!("{}", serde_json::to_string(&summary).unwrap_or_default());
         // A mark that a backend does not keep would make rounds for ever.
-        if summary.zones_marked == 0 || round == Round::AfterMarks || stop.is_cancelled() {
+        if summary.marking == 0 || round == Round::AfterMarks || stop.is_cancelled() {
             return Ok(if summary.clean() { 0 } else { FAILED });
         }
         let lasts = config.powerdns.request_timeout + Duration::from_millis(50);

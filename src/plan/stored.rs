@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::World;
 use super::change::Leftover;
 use super::note::{Writer, writer};
-use super::snapshot::{ServerZone, ZoneContents};
+use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
 use crate::dns::name::Name;
 use crate::dns::rdata::Version;
 use crate::dns::rrset::RecordType;
@@ -75,4 +75,22 @@ pub(super) fn noted(
 pub(super) fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
     let all = world.snapshot.server.zones.iter().flat_map(BTreeMap::keys);
     all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
+}
+
+/// Whether a zone of ours has contents and yet no note of ours: it existed before, and may have been marked only
+/// just now. A server without comments never tells.
+pub(super) fn unwritten(world: &World<'_>, domain: &Name, zone: &ServerZone) -> bool {
+    let comments = world.snapshot.server.capabilities.is_some_and(|c| c.comments);
+    let Ok(contents) = &zone.contents else { return false };
+    let policy = world.policy;
+    let names = contents.names.iter();
+    let all = names.flat_map(|(name, types)| types.iter().map(move |(t, r)| (name, t, r)));
+    let mut others = all.filter(|(name, rtype, r)| {
+        r.exists() && !(*name == domain && matches!(rtype.as_str(), "SOA" | "NS"))
+    });
+    let ours = |r: &StoredRrset| {
+        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Ours(_))
+    };
+    let any = contents.names.values().flat_map(BTreeMap::values).any(ours);
+    comments && !any && others.next().is_some()
 }

@@ -51,6 +51,8 @@ pub struct Summary {
     pub held: Vec<String>,
     /// Zones with our mark whose DNSZone is gone.
     pub orphans: Vec<String>,
+    /// Zones that are written once their mark has lasted.
+    pub marking: usize,
     /// PowerDNS could not be read at all.
     #[serde(skip)]
     pub blind: bool,
@@ -71,6 +73,7 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
     let mut out = Summary {
         zones: plan.objects.len(),
         blind: plan.blind.is_some(),
+        marking: plan.zones.values().filter(|z| z.marking).count(),
         record_sets: plan.sets.len(),
         orphans: plan.orphans.iter().map(ToString::to_string).collect(),
         left_alone: plan.zones.values().filter(|z| !z.goes()).map(|z| z.leftovers.len()).sum(),

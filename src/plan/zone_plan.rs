@@ -11,7 +11,7 @@ use super::note::{Mark, mark};
 use super::set_plan::Verdicts;
 use super::sets::Place;
 use super::snapshot::{ServerZone, ZoneContents};
-use super::stored::{below, has_foreign_note, noted, noteless, outliving};
+use super::stored::{below, has_foreign_note, noted, noteless, outliving, unwritten};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
 use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
@@ -37,6 +37,8 @@ pub struct ZonePlan {
     pub withheld: Option<String>,
     /// Whether another pass soon may write in it without anybody changing anything.
     pub passing: bool,
+    /// It waits for its mark to have lasted.
+    pub marking: bool,
     /// What is there undeclared and stays.
     pub leftovers: Vec<Leftover>,
     /// RRsets that are a record set's, by its uid: they carry it in a note of ours, or evidence says so.
@@ -107,9 +109,10 @@ enum Permission {
     OnlyGoing,
     /// Another owner's zone: only deletes of RRsets with our note.
     OnlyNoted,
-    /// Nothing, for this reason; `Later` will be over by itself.
+    /// Nothing, for this reason; `Later` will be over by itself, `Marking` once the mark has lasted.
     Never(String),
     Later(String),
+    Marking(String),
 }
 
 /// Plans one zone, and gives the verdicts on the claims to it.
@@ -130,7 +133,8 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         names: BTreeMap::new(),
         postponed: BTreeMap::new(),
         withheld: permission.withheld().map(str::to_owned),
-        passing: matches!(permission, Permission::Later(_)),
+        passing: matches!(permission, Permission::Later(_) | Permission::Marking(_)),
+        marking: matches!(permission, Permission::Marking(_)),
         leftovers: Vec::new(),
         carried: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
         apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
@@ -201,7 +205,7 @@ fn decide_names(
 impl Permission {
     fn withheld(&self) -> Option<&str> {
         match self {
-            Permission::Never(why) | Permission::Later(why) => Some(why),
+            Permission::Never(why) | Permission::Later(why) | Permission::Marking(why) => Some(why),
             Permission::Full | Permission::OnlyGoing | Permission::OnlyNoted => None,
         }
     }
@@ -261,13 +265,16 @@ fn permission(
         Mark::FreeText => (ZoneStep::Keep, Permission::Full),
         Mark::None => (
             ZoneStep::Mark { account, expected, by: by(holder) },
-            Permission::Later("the zone is being marked as ours first".to_owned()),
+            Permission::Marking("the zone is being marked as ours first".to_owned()),
         ),
         Mark::Ours(_) if mark_now.names(&holder.zone.meta.uid) => {
-            // Another daemon's mark, sent before ours was acknowledged, may land until its time-out.
-            let acked = world.memory.marks.get(domain);
+            // Another daemon's mark, sent before ours was acknowledged, may land until its time-out. Of a mark from
+            // before this process, only what was written since tells that it has lasted.
+            let acked = world.memory.marks.get(domain).copied();
+            let acked = acked.or_else(|| unwritten(world, domain, zone).then_some(0));
             if acked.is_some_and(|at| zone.read_began < at + world.policy.request_timeout) {
-                return later("the zone's mark must last one request time-out first");
+                let why = "the zone's mark must last one request time-out first".to_owned();
+                return (ZoneStep::Keep, Permission::Marking(why));
             }
             (ZoneStep::Keep, Permission::Full)
         }

@@ -76,3 +76,34 @@ async fn a_pass_killed_after_any_request_is_made_good_by_the_next() {
     }
     assert!(killed > 20, "the pass under test makes many requests, not {killed}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mark_from_before_a_restart_must_last_like_any_other() {
+    let estate = Estate::new("remark").await;
+    let hand = json!({"name": "hand.remark.example.", "type": "A", "ttl": 300,
+        "records": [{"content": "192.0.2.9", "disabled": false}]});
+    estate
+        .pdns
+        .create_zone(&json!({"name": "remark.example.", "kind": "Native", "rrsets": [hand],
+            "nameservers": ["old.example.net."]}))
+        .await;
+    estate.zone("z", "remark.example").await;
+    estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let marked = |r: &crate::support::recorder::Request| r.method == "PUT";
+    assert!(daemon::once_killed_after(&estate.config, &estate.recorder, 1, marked).await.is_none());
+    estate.recorder.clear();
+    estate.once().await;
+    let requests = estate.recorder.requests();
+    let first = requests.iter().map(|r| r.arrived).min().unwrap();
+    let wrote = requests
+        .iter()
+        .filter(|r| r.is_write() && r.server == crate::support::recorder::Server::PowerDns)
+        .map(|r| r.arrived)
+        .min()
+        .unwrap();
+    assert!(wrote - first > std::time::Duration::from_millis(900), "{:?}", wrote - first);
+    assert_eq!(
+        query(estate.pdns.dns_addr(), "www.remark.example", "A").await.answers,
+        ["192.0.2.1"]
+    );
+}

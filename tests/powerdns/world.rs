@@ -161,6 +161,7 @@ pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Conte
         leftovers: Vec::new(),
         carried: BTreeMap::new(),
         postponed: BTreeMap::new(),
+        marking: false,
         apex: BTreeSet::new(),
     }
 }
