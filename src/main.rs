@@ -1,5 +1,6 @@
 //! Arguments and exit codes; nothing else.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -42,7 +43,9 @@ async fn execute(command: Command) -> Result<u8, StartError> {
             return Ok(0);
         }
         Command::Run(settings) => (settings, Go::Run),
-        Command::Once(settings) => (settings, Go::Once),
+        Command::Once { settings, release } => {
+            (settings, Go::Once(release.iter().cloned().collect()))
+        }
         Command::Plan(settings) => (settings, Go::Plan),
     };
     let config = load(settings)?;
@@ -53,7 +56,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
     let signals = tokio::spawn(signals(stop.clone()));
     let code = match go {
         Go::Run => run::run(&config, &stop).await,
-        Go::Once => once::once(&config, &stop).await,
+        Go::Once(released) => once::once(&config, &released, &stop).await,
         Go::Plan => plan::plan(&config, &stop).await,
     };
     signals.abort();
@@ -62,7 +65,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
 
 enum Go {
     Run,
-    Once,
+    Once(BTreeSet<String>),
     Plan,
 }
 

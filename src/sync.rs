@@ -1,6 +1,7 @@
 //! One pass: gather, decide, secure, confirm, apply, settle, record. It is the drawing in `lib.rs`; every
 //! decision is in `plan`, every request in `cluster` and `powerdns`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
@@ -33,11 +34,11 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// Makes one pass.
+    /// Makes one pass. `released` holds digests of holds that are let through this once.
     ///
     /// # Errors
     /// If the cluster's state could not be read completely: then nothing was decided and nothing written.
-    pub async fn pass(&self) -> Result<Summary, cluster::Error> {
+    pub async fn pass(&self, released: &BTreeSet<String>) -> Result<Summary, cluster::Error> {
         let mut memory = self.memory.lock().await;
         let now = wall_clock().to_string();
         let snapshot = self.gather().await?;
@@ -46,6 +47,7 @@ impl Syncer {
         let plan = plan::decide(&snapshot, &memory, &self.policy);
         let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
         let plan = plan::confirm(plan, &evidence);
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, released);
         let applied = self.apply(&snapshot, &plan).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &aftermath, &versions).await;
@@ -68,6 +70,7 @@ impl Syncer {
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
         let live = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &Evidence { live, ..Evidence::default() });
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &BTreeSet::new());
         Ok((snapshot, plan))
     }
 

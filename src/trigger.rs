@@ -2,6 +2,7 @@
 //! left something undone. The scheduler and the nudges only poke; one loop runs passes, one at a time.
 #![expect(clippy::disallowed_methods, reason = "this is where the daemon waits")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,7 +155,7 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     let metrics: &Metrics = &syncer.metrics;
     metrics.moved();
     let began = metrics.now();
-    let result = syncer.pass().await;
+    let result = syncer.pass(&BTreeSet::new()).await;
     let elapsed = Duration::from_millis(metrics.now() - began).as_secs_f64();
     let report = Arc::new(match result {
         Ok(summary) => {

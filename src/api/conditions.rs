@@ -190,6 +190,9 @@ pub mod sentence {
     /// Zone, `Programmed=False`: SOA or NS is not there yet.
     pub const WAITING_FOR_DEFAULT_RECORDS: &str = "Waiting for default records";
 
+    /// Zone, `Programmed=False`: a brake holds deletes. Not dns-operator's.
+    pub const DELETION_HELD: &str = "Deletes are held until somebody releases them.";
+
     /// Record set, `Accepted=True`.
     pub const SET_ACCEPTED: &str = "DNSRecordSet accepted for PowerDNS zone";
     /// Record set, `Programmed=True`.

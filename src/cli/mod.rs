@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{ApiKey, Config, Errors, Secret, Sources};
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
+use crate::plan::brakes::Brakes;
 use crate::plan::{Memory, Policy};
 use crate::powerdns::{Key, Limiter, Options};
 use crate::sync::Syncer;
@@ -44,7 +45,14 @@ pub enum Command {
     /// Run as a daemon: a pass at every interval and on every nudge.
     Run(Settings),
     /// Make one pass and exit: 0 if everything declared is served, 1 if something failed or is held.
-    Once(Settings),
+    Once {
+        /// Let through what the hold of this digest holds, in this pass alone; see the zone's condition.
+        #[arg(long, value_name = "DIGEST")]
+        release: Vec<String>,
+        /// Configuration.
+        #[command(flatten)]
+        settings: Settings,
+    },
     /// Show what a pass would do, and write nothing: 0 nothing, 2 differences, 1 something cannot be served.
     Plan(Settings),
     /// Print the CustomResourceDefinitions.
@@ -147,6 +155,12 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
             owner_id: config.owner_id.clone(),
             controller_names: config.controller_names.iter().cloned().collect(),
             namespaces: config.namespaces.iter().cloned().collect(),
+            brakes: Brakes {
+                deletes: config.policy.deletes,
+                implicit_percent: config.brakes.implicit_percent,
+                implicit_total: config.brakes.implicit_total,
+                explicit_percent: config.brakes.explicit_percent,
+            },
             request_timeout: u64::try_from(pdns.request_timeout.as_millis()).unwrap_or(u64::MAX),
         },
         limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "a new mark has to last one request time-out")]
 #![expect(clippy::print_stdout, reason = "printing is what the command is for")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,10 +15,14 @@ use crate::config::Config;
 ///
 /// # Errors
 /// If the clients cannot be set up.
-pub async fn once(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
+pub async fn once(
+    config: &Config,
+    released: &BTreeSet<String>,
+    stop: &CancellationToken,
+) -> Result<u8, StartError> {
     let syncer = syncer(config, stop).await?;
     for round in [Round::First, Round::AfterMarks] {
-        let summary = match syncer.pass().await {
+        let summary = match syncer.pass(released).await {
             Ok(summary) => summary,
             Err(error) => {
                 tracing::error!(%error, "no pass: the cluster's state could not be read");

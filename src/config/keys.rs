@@ -102,6 +102,17 @@ pub(super) static KUBERNETES_WRITES_PER_SECOND: Key =
 pub(super) static KUBERNETES_BURST: Key = Key::text("kubernetes.burst", "400", RATE);
 pub(super) static KUBERNETES_CONCURRENCY: Key =
     Key::text("kubernetes.concurrency", "16", CONCURRENCY);
+pub(super) static POLICY_DELETES: Key =
+    Key::text("policy.deletes", "allow", "`allow`, or `never` to hold every delete in an incident");
+pub(super) static BRAKES_IMPLICIT_PERCENT: Key =
+    Key::text("brakes.implicitPercent", "30", "a whole number from 0 to 100");
+pub(super) static BRAKES_IMPLICIT_TOTAL: Key =
+    Key::text("brakes.implicitTotal", "20", "a whole number from 0 to 1000000");
+pub(super) static BRAKES_EXPLICIT_PERCENT: Key = Key::text(
+    "brakes.explicitPercent",
+    "50",
+    "a whole number from 0 to 100, or `none` for no limit",
+);
 pub(super) static HTTP_LISTEN: Key = Key::text(
     "http.listen",
     "0.0.0.0:8080",
@@ -114,7 +125,7 @@ pub(super) static LOG_LEVEL: Key =
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 20] = [
+pub static KEYS: [&Key; 24] = [
     &OWNER_ID,
     &INTERVAL,
     &CONTROLLER_NAMES,
@@ -131,6 +142,10 @@ pub static KEYS: [&Key; 20] = [
     &KUBERNETES_WRITES_PER_SECOND,
     &KUBERNETES_BURST,
     &KUBERNETES_CONCURRENCY,
+    &POLICY_DELETES,
+    &BRAKES_IMPLICIT_PERCENT,
+    &BRAKES_IMPLICIT_TOTAL,
+    &BRAKES_EXPLICIT_PERCENT,
     &HTTP_LISTEN,
     &HTTP_TOKEN_FILE,
     &LOG_LEVEL,

@@ -54,6 +54,10 @@ pub struct Config {
     pub powerdns: PowerDns,
     /// The cluster.
     pub kubernetes: Kubernetes,
+    /// What may be done at all.
+    pub policy: PolicyOptions,
+    /// How much may be deleted in one pass.
+    pub brakes: BrakeOptions,
     /// The HTTP server of the daemon.
     pub http: Http,
     /// The log.
@@ -144,6 +148,24 @@ pub struct Kubernetes {
     pub concurrency: usize,
 }
 
+/// What may be done at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyOptions {
+    /// Whether anything may be deleted in PowerDNS.
+    pub deletes: bool,
+}
+
+/// How much may be deleted in one pass before a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrakeOptions {
+    /// Percent of a zone's RRsets that may go because their objects are gone.
+    pub implicit_percent: usize,
+    /// RRsets that may go because their objects are gone, over all zones.
+    pub implicit_total: usize,
+    /// Percent of a zone's RRsets that may go because their objects ask for it; `None`: any.
+    pub explicit_percent: Option<usize>,
+}
+
 /// The HTTP server of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
@@ -219,6 +241,8 @@ impl Reader {
         let namespaces = self.read(&keys::NAMESPACES, value::namespaces);
         let powerdns = self.powerdns(api_key);
         let kubernetes = self.kubernetes();
+        let deletes = self.read(&keys::POLICY_DELETES, value::deletes);
+        let brakes = self.brakes();
         let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
         let token_file = self.layers.get(&keys::HTTP_TOKEN_FILE).text;
         let level = self.read(&keys::LOG_LEVEL, value::level);
@@ -230,6 +254,8 @@ impl Reader {
             namespaces: namespaces?,
             powerdns: powerdns?,
             kubernetes: kubernetes?,
+            policy: PolicyOptions { deletes: deletes? },
+            brakes: brakes?,
             http: Http {
                 listen: listen?,
                 token_file: (!token_file.is_empty()).then(|| PathBuf::from(token_file)),
@@ -275,6 +301,21 @@ impl Reader {
             writes_per_second: writes_per_second?,
             burst: burst?,
             concurrency: concurrency?,
+        })
+    }
+
+    fn brakes(&mut self) -> Option<BrakeOptions> {
+        let percent = |text: &str| value::number(text, 0..=100);
+        let implicit_percent = self.read(&keys::BRAKES_IMPLICIT_PERCENT, percent);
+        let implicit_total =
+            self.read(&keys::BRAKES_IMPLICIT_TOTAL, |text| value::number(text, 0..=1_000_000));
+        let explicit_percent = self.read(&keys::BRAKES_EXPLICIT_PERCENT, |text| {
+            if text == "none" { Some(None) } else { percent(text).map(Some) }
+        });
+        Some(BrakeOptions {
+            implicit_percent: implicit_percent?,
+            implicit_total: implicit_total?,
+            explicit_percent: explicit_percent?,
         })
     }
 

@@ -124,6 +124,14 @@ pub(super) fn number(text: &str, bounds: RangeInclusive<usize>) -> Option<usize>
 }
 
 /// A log level.
+pub(super) fn deletes(text: &str) -> Option<bool> {
+    match text {
+        "allow" => Some(true),
+        "never" => Some(false),
+        _ => None,
+    }
+}
+
 pub(super) fn level(text: &str) -> Option<Level> {
     match text {
         "error" => Some(Level::Error),

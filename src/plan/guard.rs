@@ -158,7 +158,7 @@ fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
 }
 
 /// What is stored at a name stays as it is for this pass, and nobody inherits it.
-fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
+pub(super) fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
     if let Some(zone) = plan.zones.get_mut(zone) {
         zone.names.remove(name);
     }

@@ -9,6 +9,7 @@
 //! ```
 
 pub mod batch;
+pub mod brakes;
 pub mod change;
 mod claims;
 pub mod desired;
@@ -30,6 +31,7 @@ pub mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use brakes::brake;
 pub use guard::{Evidence, LiveObject, confirm};
 pub use objects::ObjectPlan;
 pub use outcome::{Applied, Failure, Outcome, Proof, ZoneApplied};
@@ -52,6 +54,8 @@ pub struct Policy {
     /// Longest time that a request to PowerDNS may take, in milliseconds: until then a foreign mark
     /// that was sent before ours may still land.
     pub request_timeout: u64,
+    /// Where the brakes bite.
+    pub brakes: brakes::Brakes,
 }
 
 /// What one pass leaves for the next. Losing it costs requests, never correctness.
@@ -73,6 +77,8 @@ pub struct Plan {
     pub objects: BTreeMap<String, ObjectPlan>,
     /// Zones in PowerDNS with our mark whose DNSZone is gone. Reported, never touched.
     pub orphans: BTreeSet<Name>,
+    /// What the brakes hold.
+    pub holds: Vec<brakes::Hold>,
     /// Why PowerDNS could not be read at all.
     pub blind: Option<String>,
 }

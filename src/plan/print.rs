@@ -40,6 +40,7 @@ impl Plan {
     pub fn holds(&self) -> bool {
         let not = |raw: &RawPlan| matches!(raw.verdict, Verdict::Not(..)) && !self.postpones(raw);
         self.blind.is_some()
+            || !self.holds.is_empty()
             || self.objects.values().any(|o| o.waits().is_some())
             || self
                 .sets
@@ -60,12 +61,15 @@ impl Plan {
 
 impl Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { zones, sets, objects, orphans, blind } = self.plan;
+        let Plan { zones, sets, objects, orphans, holds, blind } = self.plan;
         if let Some(why) = blind {
             writeln!(f, "unread    everything: {why}")?;
         }
         for (name, zone) in zones {
             self.zone(f, name, zone)?;
+        }
+        for hold in holds {
+            writeln!(f, "braked    {}", hold.message())?;
         }
         for name in orphans {
             writeln!(f, "orphan    {name} has our mark and no DNSZone; it stays")?;

@@ -103,6 +103,7 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             }
         }
     }
+    out.held.extend(plan.holds.iter().map(|hold| format!("deletes: {}", hold.message())));
     for set in plan.sets.values() {
         let key = set.meta.key();
         out.failed.extend(set.unsecured.iter().map(|why| format!("DNSRecordSet {key}: {why}")));

@@ -1,0 +1,283 @@
+//! The brakes: a plan that deletes more than people usually mean stops before its first write. What
+//! PowerDNS holds now is the baseline, so that a restart forgets nothing.
+//!
+//! A held change changes nothing; each hold has a digest of what it holds, by which a person lets exactly that
+//! through, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use super::Plan;
+use super::change::{Change, DeleteReason};
+use super::guard::hold_name;
+use super::objects::ZoneProgrammed;
+use super::snapshot::Snapshot;
+use super::zone_plan::ZoneStep;
+use super::zones::Standing;
+use crate::api::conditions::{reason, sentence};
+use crate::dns::name::Name;
+use crate::dns::rrset::RecordType;
+
+/// RRsets that a zone must have before shares of it count for implicit deletes.
+const IMPLICIT_FROM: usize = 10;
+/// The same for explicit deletes.
+const EXPLICIT_FROM: usize = 20;
+/// Zones that implicit deletes may touch in one pass.
+const IMPLICIT_ZONES: usize = 2;
+/// Known zones that must be missing before their absence is doubted.
+const MISSING_FROM: usize = 3;
+/// Keys that a hold's message spells out.
+const SPELLED: usize = 3;
+
+/// Where the brakes bite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brakes {
+    /// No deletes at all while false: the switch for an incident.
+    pub deletes: bool,
+    /// Share of a zone, in percent, that may go implicitly in one pass.
+    pub implicit_percent: usize,
+    /// Implicit deletes in one pass.
+    pub implicit_total: usize,
+    /// Share of a zone, in percent, that may go explicitly in one pass; `None`: any.
+    pub explicit_percent: Option<usize>,
+}
+
+/// Changes that one brake holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Which brake, in words.
+    pub why: String,
+    /// Names exactly these changes; `None` if nobody can let them through.
+    pub digest: Option<String>,
+    /// `name type`, or zones, sorted.
+    pub what: BTreeSet<String>,
+    /// The zones concerned.
+    pub zones: BTreeSet<Name>,
+}
+
+impl Hold {
+    fn new(why: String, what: BTreeSet<String>, zones: BTreeSet<Name>) -> Hold {
+        let mut hash = Sha256::new();
+        for one in &what {
+            hash.update(one.as_bytes());
+            hash.update([0]);
+        }
+        let digest = HEXLOWER.encode(hash.finalize().get(..6).unwrap_or_default());
+        Hold { why, digest: Some(digest), what, zones }
+    }
+
+    /// What is held and why, ending in `digest <hex>` where it can be let through.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let shown: Vec<&str> = self.what.iter().take(SPELLED).map(String::as_str).collect();
+        let more = match self.what.len().saturating_sub(SPELLED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let digest = self.digest.as_ref().map(|d| format!("; digest {d}")).unwrap_or_default();
+        format!("{}: {}{more}{digest}", self.why, shown.join(", "))
+    }
+}
+
+type Key = (Name, Name, RecordType);
+
+/// Holds what the brakes do not let through, except what a digest in `released` names.
+pub fn brake(
+    mut plan: Plan,
+    snapshot: &Snapshot,
+    brakes: Brakes,
+    released: &BTreeSet<String>,
+) -> Plan {
+    if !brakes.deletes {
+        hold_all(&mut plan);
+        return plan;
+    }
+    let through = |hold: &Hold| hold.digest.as_ref().is_some_and(|d| released.contains(d));
+    for (hold, keys) in deletes_held(&plan, snapshot, brakes) {
+        if !through(&hold) {
+            hold_keys(&mut plan, &keys, &hold.why);
+            concern(&mut plan, &hold);
+            plan.holds.push(hold);
+        }
+    }
+    if let Some(hold) = missing(&plan, snapshot).filter(|hold| !through(hold)) {
+        hold_missing(&mut plan, &hold);
+        concern(&mut plan, &hold);
+        plan.holds.push(hold);
+    }
+    plan
+}
+
+/// The holds on deletes of RRsets, each with its keys.
+fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, Vec<Key>)> {
+    let mut out = Vec::new();
+    let implicit = deletes(plan, |why| why == DeleteReason::Implicit);
+    let noted = plan.zones.values().any(|z| !z.carried.is_empty());
+    let per_zone = |keys: &[Key]| {
+        let mut zones: BTreeMap<Name, Vec<Key>> = BTreeMap::new();
+        for key in keys {
+            zones.entry(key.0.clone()).or_default().push(key.clone());
+        }
+        zones
+    };
+    let zones = per_zone(&implicit);
+    let why = if implicit.is_empty() {
+        None
+    } else if snapshot.cluster.sets.is_empty() && noted {
+        Some("no DNSRecordSet is listed although RRsets were written for some".to_owned())
+    } else if implicit.len() > brakes.implicit_total {
+        Some(format!("{} RRsets whose objects are gone would be deleted at once", implicit.len()))
+    } else if zones.len() > IMPLICIT_ZONES {
+        Some(format!("RRsets whose objects are gone would be deleted in {} zones", zones.len()))
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        out.push((hold_of(why, &implicit), implicit));
+    } else {
+        for (zone, keys) in zones {
+            let size = size(snapshot, &zone);
+            if size >= IMPLICIT_FROM && keys.len() * 100 > size * brakes.implicit_percent {
+                let why =
+                    format!("{} of {size} RRsets of {zone} have lost their objects", keys.len());
+                out.push((hold_of(why, &keys), keys));
+            }
+        }
+    }
+    let Some(percent) = brakes.explicit_percent else { return out };
+    let explicit = |why| matches!(why, DeleteReason::Going | DeleteReason::Lost);
+    for (zone, keys) in per_zone(&deletes(plan, explicit)) {
+        let size = size(snapshot, &zone);
+        let terminating = plan
+            .objects
+            .values()
+            .any(|o| o.standing == Standing::Terminating && o.domain.as_ref() == Some(&zone));
+        if !terminating && size >= EXPLICIT_FROM && keys.len() * 100 > size * percent {
+            let why = format!("{} of {size} RRsets of {zone} would be deleted at once", keys.len());
+            out.push((hold_of(why, &keys), keys));
+        }
+    }
+    out
+}
+
+fn hold_of(why: String, keys: &[Key]) -> Hold {
+    let what = keys.iter().map(|(_, name, rtype)| format!("{name} {rtype}")).collect();
+    Hold::new(why, what, keys.iter().map(|(zone, ..)| zone.clone()).collect())
+}
+
+/// Planned deletes on a ground that `of` accepts. A name that is written in the same PATCH does not disappear.
+fn deletes(plan: &Plan, of: impl Fn(DeleteReason) -> bool) -> Vec<Key> {
+    let mut out = Vec::new();
+    for (zone, zone_plan) in &plan.zones {
+        for (name, change) in &zone_plan.names {
+            for (rtype, change) in &change.types {
+                if matches!(change, Change::Delete { why, .. } if of(*why)) {
+                    out.push((zone.clone(), name.clone(), *rtype));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// RRsets that a zone has now.
+fn size(snapshot: &Snapshot, zone: &Name) -> usize {
+    let stored = snapshot.server.zones.as_ref().ok().and_then(|zones| zones.get(zone));
+    let contents = stored.and_then(|z| z.contents.as_ref().ok());
+    contents
+        .map_or(0, |c| c.names.values().flat_map(BTreeMap::values).filter(|r| r.exists()).count())
+}
+
+fn hold_keys(plan: &mut Plan, keys: &[Key], why: &str) {
+    for (zone, name, _) in keys {
+        hold_name(plan, zone, name, why);
+    }
+}
+
+/// `policy.deletes: never`: every delete waits, of RRsets and of zones.
+fn hold_all(plan: &mut Plan) {
+    let why = "policy.deletes is never".to_owned();
+    let keys = deletes(plan, |_| true);
+    let mut hold = hold_of(why.clone(), &keys);
+    hold_keys(plan, &keys, &why);
+    for (name, zone) in &mut plan.zones {
+        if matches!(zone.step, ZoneStep::Delete { .. }) {
+            zone.step = ZoneStep::Keep;
+            zone.withheld = Some(why.clone());
+            hold.what.insert(name.to_string());
+            hold.zones.insert(name.clone());
+        }
+    }
+    for deletion in plan.objects.values_mut().filter_map(|o| o.deletion.as_mut()) {
+        if deletion.takes.take().is_some() {
+            deletion.held = Some(why.clone());
+        }
+    }
+    if !hold.what.is_empty() {
+        hold.digest = None;
+        concern(plan, &hold);
+        plan.holds.push(hold);
+    }
+}
+
+/// Half of the zones that were there, and at least three, are not in PowerDNS any more: that is a lost
+/// database, or the wrong server, before it is the truth.
+fn missing(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
+    let listed = snapshot.server.zones.as_ref().ok()?;
+    let held = |o: &super::ObjectPlan| {
+        o.status.conditions.iter().any(|c| c.reason == reason::DELETION_HELD)
+    };
+    let known = plan.objects.values().filter(|o| {
+        matches!(o.standing, Standing::Served | Standing::Terminating)
+            && (!o.status.nameservers.is_empty() || held(o))
+    });
+    let domains: BTreeSet<&Name> = known.filter_map(|o| o.domain.as_ref()).collect();
+    let missing: BTreeSet<Name> =
+        domains.iter().filter(|d| !listed.contains_key(**d)).map(|d| (*d).clone()).collect();
+    if missing.len() < MISSING_FROM || missing.len() * 2 < domains.len() {
+        return None;
+    }
+    let why = format!("{} of {} zones are missing from PowerDNS", missing.len(), domains.len());
+    let what = missing.iter().map(ToString::to_string).collect();
+    Some(Hold::new(why, what, missing))
+}
+
+/// Nothing is created anew, and nothing is let go because it is absent.
+fn hold_missing(plan: &mut Plan, hold: &Hold) {
+    for name in &hold.zones {
+        let names: Vec<Name> =
+            plan.zones.get(name).into_iter().flat_map(|z| z.names.keys().cloned()).collect();
+        for owner in names {
+            hold_name(plan, name, &owner, &hold.why);
+        }
+        if let Some(zone) = plan.zones.get_mut(name) {
+            zone.step = ZoneStep::Keep;
+            zone.withheld = Some(hold.why.clone());
+        }
+    }
+    for object in plan.objects.values_mut() {
+        let concerned = object.domain.as_ref().is_some_and(|d| hold.zones.contains(d));
+        if let Some(deletion) = object.deletion.as_mut().filter(|_| concerned) {
+            deletion.held = Some(hold.why.clone());
+        }
+    }
+    for set in plan.sets.values_mut().filter(|s| s.going) {
+        set.blocked.get_or_insert_with(|| hold.why.clone());
+    }
+}
+
+/// Each zone concerned says so.
+fn concern(plan: &mut Plan, hold: &Hold) {
+    for object in plan.objects.values_mut() {
+        if object.domain.as_ref().is_some_and(|d| hold.zones.contains(d))
+            && object.standing == Standing::Served
+        {
+            object.programmed = ZoneProgrammed::Not(
+                reason::DELETION_HELD,
+                sentence::detailed(sentence::DELETION_HELD, &hold.message()),
+            );
+        }
+    }
+}
