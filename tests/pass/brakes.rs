@@ -1,0 +1,128 @@
+//! The brakes: what deletes more than people mean stops before the first write, says so, and is let through by
+//! the digest of exactly what it is, once.
+
+use serde_json::{Value, json};
+
+use crate::support::daemon;
+use crate::support::estate::Estate;
+use crate::support::objects;
+use crate::support::recorder::Server;
+
+/// Takes finalizers off and deletes, so that what the object wrote has lost it.
+async fn vanish(estate: &Estate, objects_gone: &[Value]) {
+    for object in objects_gone {
+        objects::patch(&estate.client, object, &json!({"metadata": {"finalizers": null}})).await;
+        estate.delete(object).await;
+    }
+}
+
+async fn sets(estate: &Estate, zone: &str, count: usize) -> Vec<Value> {
+    let mut out = Vec::new();
+    for n in 0..count {
+        let name = format!("{zone}-n{n}");
+        out.push(estate.a(&name, zone, &[(&format!("n{n}"), "192.0.2.1")]).await);
+    }
+    out
+}
+
+/// The digest at the end of a zone's `DeletionHeld`.
+async fn digest(estate: &Estate, zone: &Value) -> String {
+    let (status, reason, message) = estate.programmed(zone).await;
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "DeletionHeld"), "{message}");
+    message.rsplit_once("digest ").expect("the message ends in a digest").1.to_owned()
+}
+
+async fn release(estate: &Estate, digest: &str) -> Option<i32> {
+    daemon::command(&estate.config, &["once", "--release", digest]).await.code
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_vanished_objects_are_held_and_released_by_digest_once() {
+    let estate = Estate::new("brake").await;
+    let zone = estate.zone("z", "brake.example").await;
+    let sets = sets(&estate, "z", 12).await;
+    estate.once().await;
+    vanish(&estate, &sets[..6]).await;
+    estate.recorder.clear();
+    estate.once_failing().await;
+    assert!(estate.writes_to(Server::PowerDns).is_empty(), "six of fourteen are over 30 %");
+    let held = digest(&estate, &zone).await;
+    let planned = daemon::plan(&estate.config).await;
+    assert!(planned.stdout.contains(&format!("digest {held}")), "{}", planned.stdout);
+
+    // Another digest lets nothing through, nor does an old one once more is held.
+    assert_eq!(release(&estate, "000000000000").await, Some(1));
+    vanish(&estate, &sets[6..7]).await;
+    assert_eq!(release(&estate, &held).await, Some(1));
+    assert!(estate.pdns.rrset("brake.example", "n0.brake.example.", "A").await.is_some());
+
+    let now = digest(&estate, &zone).await;
+    assert_ne!(now, held);
+    assert_eq!(release(&estate, &now).await, Some(0));
+    assert!(estate.pdns.rrset("brake.example", "n6.brake.example.", "A").await.is_none());
+    assert!(estate.pdns.rrset("brake.example", "n7.brake.example.", "A").await.is_some());
+    assert_eq!(estate.programmed(&zone).await.0, "True");
+    estate.assert_quiet().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn most_of_a_large_zone_is_not_deleted_at_once_unless_the_zone_goes() {
+    let estate = Estate::new("explicit").await;
+    let zone = estate.zone("z", "explicit.example").await;
+    let sets = sets(&estate, "z", 20).await;
+    estate.once().await;
+    for set in &sets[..12] {
+        estate.delete(set).await;
+    }
+    estate.recorder.clear();
+    estate.once_failing().await;
+    assert!(estate.writes_to(Server::PowerDns).is_empty(), "12 of 22 are over 50 %");
+    assert!(estate.get(&sets[0]).await.is_some(), "what is held holds its object");
+    digest(&estate, &zone).await;
+    estate.delete(&zone).await;
+    estate.once().await;
+    assert!(
+        !estate.pdns.has_zone("explicit.example").await && estate.get(&sets[0]).await.is_none()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zones_that_vanish_from_powerdns_together_are_neither_made_anew_nor_proof_of_anything() {
+    let estate = Estate::new("wiped").await;
+    let mut zones = Vec::new();
+    for n in 0..4 {
+        zones.push(estate.zone(&format!("z{n}"), &format!("z{n}.wiped.example")).await);
+    }
+    let set = estate.a("s", "z0", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    for n in 0..3 {
+        estate.pdns.delete_zone(&format!("z{n}.wiped.example")).await;
+    }
+    estate.delete(&set).await;
+    estate.recorder.clear();
+    estate.once_failing().await;
+    assert!(estate.writes_to(Server::PowerDns).is_empty(), "three of four are missing");
+    assert!(estate.get(&set).await.is_some(), "absence proves nothing now");
+    let held = digest(&estate, &zones[0]).await;
+    assert_eq!(release(&estate, &held).await, Some(0));
+    assert!(estate.pdns.has_zone("z2.wiped.example").await);
+    assert!(estate.get(&set).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_deletes_never_nothing_is_deleted_and_the_rest_goes_on() {
+    let estate = Estate::new("never").await;
+    let zone = estate.zone("z", "never.example").await;
+    let old = estate.zone("old", "old.never.test").await;
+    let set = estate.a("s", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let estate = estate.reconfigured("policy.deletes", json!("never"));
+    estate.delete(&set).await;
+    estate.delete(&old).await;
+    estate.a("new", "z", &[("new", "192.0.2.2")]).await;
+    estate.once_failing().await;
+    assert!(estate.pdns.has_zone("old.never.test").await && estate.get(&old).await.is_some());
+    assert!(estate.pdns.rrset("never.example", "www.never.example.", "A").await.is_some());
+    assert!(estate.pdns.rrset("never.example", "new.never.example.", "A").await.is_some());
+    assert_eq!(estate.programmed(&zone).await.1, "DeletionHeld");
+}
