@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dns_syncd::config::{
-    ApiKey, Config, Errors, Http, Interval, KEYS, Kubernetes, Level, Log, LogFormat, PowerDns,
-    Secret, Sources,
+    ApiKey, BrakeOptions, Config, Errors, Http, Interval, KEYS, Kubernetes, Level, Log, LogFormat,
+    PolicyOptions, PowerDns, Secret, Sources,
 };
 
 /// What every configuration needs, as environment.
@@ -62,6 +62,12 @@ fn defaults() -> Config {
             burst: 400.try_into().unwrap(),
             concurrency: 16,
         },
+        policy: PolicyOptions { deletes: true },
+        brakes: BrakeOptions {
+            implicit_percent: 30,
+            implicit_total: 20,
+            explicit_percent: Some(50),
+        },
         http: Http { listen: "0.0.0.0:8080".parse().unwrap(), token_file: None },
         log: Log { level: Level::Info, format: LogFormat::Text },
     }
@@ -73,7 +79,7 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 20] = [
+const OTHERS: [(&str, &str); 24] = [
     ("ownerId", "west-1.example"),
     ("interval", "1m"),
     ("controllerNames", "powerdns,other"),
@@ -90,6 +96,10 @@ const OTHERS: [(&str, &str); 20] = [
     ("kubernetes.writesPerSecond", "1"),
     ("kubernetes.burst", "1"),
     ("kubernetes.concurrency", "1"),
+    ("policy.deletes", "never"),
+    ("brakes.implicitPercent", "0"),
+    ("brakes.implicitTotal", "0"),
+    ("brakes.explicitPercent", "none"),
     ("http.listen", "[::1]:0"),
     ("http.tokenFile", "/run/token"),
     ("log.level", "trace"),

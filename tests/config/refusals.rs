@@ -25,6 +25,10 @@ powerdns.maxBatchBytes: 999 | 100000001 | 1MB
 kubernetes.writesPerSecond: 0 | 1000001
 kubernetes.burst: 0 | 1000001
 kubernetes.concurrency: 0 | 1001
+policy.deletes: ask | true
+brakes.implicitPercent: -1 | 101 | none
+brakes.implicitTotal: -1 | 1000001
+brakes.explicitPercent: 101 | off
 http.listen: | :8080 | 8080 | localhost:8080 | 0.0.0.0 | 0.0.0.0:65536
 log.level: | Info | warning | off
 log.format: | JSON | logfmt
@@ -61,7 +65,7 @@ powerdns: {apiKey: x} => f.yaml:1: powerdns.apiKey: is no known option; the near
 url: x => f.yaml:1: url: is no known option; the nearest one is powerdns.url
 requestTimout: 1s => f.yaml:1: requestTimout: is no known option; the nearest one is powerdns.requestTimeout
 dryRun: true => f.yaml:1: dryRun: is no known option, nor close to one
-brakes: {implicitTotal: 1} => f.yaml:1: brakes: is no known option, nor close to one
+orphans: {report: 1} => f.yaml:1: orphans: is no known option, nor close to one
 foo: => f.yaml:1: foo: is no known option, nor close to one
 "a\tb": c => f.yaml:1: a\tb: is no known option, nor close to one
 <<: {interval: 1s} => f.yaml:1: <<: is no known option, nor close to one
