@@ -37,7 +37,7 @@ async fn the_end_does_not_wait_for_the_rate_limit() {
     let mut d = daemon::run(&config).await;
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let start = Instant::now();
-    let out = d.terminate().await;
+    assert_eq!(d.terminate().await.code, Some(0));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
@@ -86,6 +86,8 @@ async fn an_object_that_could_not_be_secured_is_a_failure_and_said() {
     let www = e.a("www", "z", &[("www", "192.0.2.1")]).await;
     let out = daemon::once(&e.config).await;
     let now = e.get(&www).await.unwrap();
+    assert_ne!(objects::condition(&now, "Programmed").map(|c| c.0).as_deref(), Some("True"));
+    assert!(out.stdout.contains("forbidden by test"), "{}", out.stdout);
     assert!(out.code == Some(1), "exit 0 although an object could not be secured");
 }
 

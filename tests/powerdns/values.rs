@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use dns_syncd::api::object::{Class, RecordSet, Zone};
 use dns_syncd::dns::rrset::{Contents, RecordType};
+use dns_syncd::plan::brakes::Brakes;
 use dns_syncd::plan::change::Verdict;
 use dns_syncd::plan::snapshot::{Cluster, Snapshot};
 use dns_syncd::plan::{self, Memory, Plan, Policy, ZoneStep};
@@ -43,6 +44,12 @@ fn policy() -> Policy {
         controller_names: BTreeSet::from(["powerdns".to_owned()]),
         namespaces: BTreeSet::new(),
         request_timeout: 1000,
+        brakes: Brakes {
+            deletes: true,
+            implicit_percent: 30,
+            implicit_total: 20,
+            explicit_percent: Some(50),
+        },
     }
 }
 
