@@ -12,7 +12,8 @@ use super::secure::owner_references;
 use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::plan::Aftermath;
-use crate::plan::settle::{StatusWrite, finalizer_of};
+use crate::plan::settle::finalizer_of;
+use crate::plan::statuses::StatusWrite;
 
 /// Records an aftermath; gives what could not be written, `kind namespace/name: why`, sorted. A 409 means that
 /// somebody changed the object meanwhile: the next pass sees it.

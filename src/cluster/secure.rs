@@ -11,7 +11,7 @@ use crate::api::object::{Meta, ObjectKey, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::plan::guard::questions;
 use crate::plan::set_plan::{Secure, SetPlan};
-use crate::plan::settle::accepted_first;
+use crate::plan::statuses::accepted_first;
 use crate::plan::{Evidence, LiveObject, Plan};
 
 /// Secures a plan. `now` is RFC 3339 in seconds.

@@ -24,6 +24,7 @@ pub mod set_plan;
 pub mod sets;
 pub mod settle;
 pub mod snapshot;
+pub mod statuses;
 mod stored;
 pub mod summary;
 pub mod zone_plan;

@@ -54,6 +54,8 @@ pub struct SetPlan {
     pub partly_known: bool,
     /// It is Terminating, or its Terminating DNSZone takes it along.
     pub going: bool,
+    /// Its status speaks of the zone it is in, not of one that it has left.
+    pub speaks_here: bool,
     /// Who serves its class.
     pub controller: Controller,
     /// It could not be secured, for this reason: nothing is claimed for it.
@@ -102,6 +104,9 @@ pub(super) fn set_plans(
 ) -> BTreeMap<String, SetPlan> {
     let plans = world.sets.values().map(|facts| {
         let meta = &facts.set.meta;
+        let zone = named_zone(world, facts).map(|z| z.zone.meta.uid.as_str());
+        let accepted = matches!(facts.place, Place::Accepted(_));
+        let speaks_here = !accepted || facts.refers_only_to(zone);
         let traces = traces(facts, zones);
         let repointed = repointed(world, facts);
         let watches = facts.going || repointed.is_some();
@@ -116,7 +121,8 @@ pub(super) fn set_plans(
                 .map_or(Controller::Ours, |z| controller(world, z, &facts.set.status.conditions)),
             unsecured: None,
             secure: secure_set(world, facts),
-            lost: lost(facts, zones),
+            lost: if speaks_here { lost(facts, zones) } else { BTreeMap::new() },
+            speaks_here,
             blocked: watches.then(|| blocked(world, facts)).flatten(),
             traces,
             repointed,

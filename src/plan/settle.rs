@@ -5,26 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
-
 use super::Plan;
 use super::change::Verdict;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::sets::was_programmed;
+use super::statuses::{Said, StatusWrite, set_status, spelled, zone_status};
 use super::summary::{Summary, Waiting, summarize};
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
-use crate::api::conditions::{Condition, Desired, Truth, kind, merge, reason, sentence};
-use crate::api::object::{Meta, NameStatus, Owner};
+use crate::api::conditions::{Truth, reason, sentence};
+use crate::api::object::{Meta, Owner};
 use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
 use crate::dns::rrset::RecordType;
-
-/// Names that a status lists one by one; beyond that only those that are not programmed.
-const LISTED_NAMES: usize = 500;
-/// Names that the aggregate condition's message spells out.
-const SPELLED_NAMES: usize = 10;
 
 /// What is left to do in Kubernetes once PowerDNS has answered.
 #[derive(Clone, Debug, Default)]
@@ -41,22 +35,24 @@ pub struct Aftermath {
     pub summary: Summary,
 }
 
-/// One status to write, as a merge patch of the status subresource.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatusWrite {
-    /// `DNSZone` or `DNSRecordSet`.
-    pub kind: &'static str,
-    /// The object.
-    pub meta: Meta,
-    /// `{"status": …}` with the fields that are ours.
-    pub body: Value,
-}
-
 /// Settles a pass. `now` is RFC 3339 in seconds.
 #[must_use]
 pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
     let mut out = Aftermath::default();
     let mut waiting = Waiting::default();
+    settle_sets(plan, applied, now, &mut out, &mut waiting);
+    settle_zones(plan, applied, now, &mut out, &mut waiting);
+    out.summary = summarize(plan, applied, &waiting);
+    out
+}
+
+fn settle_sets(
+    plan: &Plan,
+    applied: &Applied,
+    now: &str,
+    out: &mut Aftermath,
+    waiting: &mut Waiting,
+) {
     for (uid, set) in &plan.sets {
         let finalized = set.meta.has_finalizer(FINALIZER_RECORD_SET);
         if set.going && finalized {
@@ -76,52 +72,50 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
             }
         }
     }
-    // One with a finalizer of somebody else's is still there afterwards.
+}
+
+fn settle_zones(
+    plan: &Plan,
+    applied: &Applied,
+    now: &str,
+    out: &mut Aftermath,
+    waiting: &mut Waiting,
+) {
+    // A set with a finalizer of somebody else's is still there afterwards.
     let gone = out.set_releases.iter().filter(|m| m.finalizers.len() == 1);
-    let released: BTreeSet<&String> = gone.map(|m| &m.uid).collect();
-    let mut zone_releases: Vec<(Meta, BTreeSet<String>)> = Vec::new();
+    let released: BTreeSet<String> = gone.map(|m| m.uid.clone()).collect();
     for (uid, object) in &plan.objects {
-        let nameservers = nameservers(object, applied);
-        let left = object.entries.iter().filter(|(uid, _)| !released.contains(uid));
+        let left = object.entries.iter().filter(|(uid, _)| !released.contains(*uid));
         let count = i64::try_from(left.map(|(_, n)| n).sum::<usize>()).unwrap_or(i64::MAX);
-        if object.deletion.is_some() {
+        let shown = (nameservers(object, applied), count);
+        if let Some(deletion) = &object.deletion {
             match zone_unproved(plan, applied, object, &waiting.sets) {
                 None => {
-                    let after = object.deletion.iter().flat_map(|d| d.waits_for.clone()).collect();
-                    zone_releases.push((object.meta.clone(), after));
+                    out.zone_releases.push((object.meta.clone(), deletion.waits_for.clone()));
                 }
                 Some(why) => {
                     waiting.zones.insert(uid.clone(), why.clone());
                     let said = (Truth::False, reason::PENDING, why);
-                    out.statuses.extend(zone_status(object, (nameservers, count), None, said, now));
+                    out.statuses.extend(zone_status(object, shown, None, said, now));
                 }
             }
-        } else if object.standing != Standing::Terminating
-            && object.controller != Controller::OtherAccepted
-        {
-            let accepted = accepted(object, nameservers);
-            let programmed = zone_programmed(object, applied);
-            let unserved = [&accepted, &programmed].into_iter().find(|said| said.0 != Truth::True);
-            if let Some((_, reason, message)) =
-                unserved.filter(|_| object.controller == Controller::Ours)
-            {
-                waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
-            }
-            out.statuses.extend(zone_status(
-                object,
-                (nameservers, count),
-                Some(accepted),
-                programmed,
-                now,
-            ));
+            continue;
         }
+        if object.standing == Standing::Terminating
+            || object.controller == Controller::OtherAccepted
+        {
+            continue;
+        }
+        let (accepted, programmed) = (accepted(object, shown.0), zone_programmed(object, applied));
+        let unserved = [&accepted, &programmed].into_iter().find(|said| said.0 != Truth::True);
+        if let Some((_, reason, message)) = unserved
+            && object.controller == Controller::Ours
+        {
+            waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
+        }
+        out.statuses.extend(zone_status(object, shown, Some(accepted), programmed, now));
     }
-    out.zone_releases = zone_releases;
-    out.summary = summarize(plan, applied, &waiting);
-    out
 }
-
-type Said = (Truth, &'static str, String);
 
 /// Why it is not proved that nothing of a set is left; `None` if it is.
 fn unproved(plan: &Plan, applied: &Applied, uid: &str, set: &SetPlan) -> Option<String> {
@@ -215,6 +209,7 @@ fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
 fn keep_evidence(set: &SetPlan, raw: &str, said: &mut Said) {
     let (truth, reason, message) = said;
     let before = set.status.names.iter().any(|n| n.name == raw && was_programmed(n));
+    let before = before && set.speaks_here;
     if *truth != Truth::True && before && matches!(*reason, reason::PENDING | reason::PDNS_ERROR) {
         message.push_str(sentence::PROGRAMMED_BEFORE);
     }
@@ -256,72 +251,6 @@ fn pending_deletion(set: &SetPlan, why: &str) -> BTreeMap<String, Said> {
         out.insert(raw.clone(), (Truth::False, reason::PENDING, lost));
     }
     out
-}
-
-/// A record set's status, if it differs from what is stored.
-fn set_status(set: &SetPlan, names: &BTreeMap<String, Said>, now: &str) -> Option<StatusWrite> {
-    let (truth, reason, message) = match &set.accepted {
-        Ok(()) => (Truth::True, reason::ACCEPTED, sentence::SET_ACCEPTED.to_owned()),
-        Err((reason, message)) => (Truth::False, *reason, message.clone()),
-    };
-    let failing =
-        || names.iter().filter(|(_, said)| said.0 != Truth::True).map(|(n, _)| n.as_str());
-    let whole = failing().next().is_none() && !set.partly_known && !names.is_empty();
-    let programmed = if whole && truth == Truth::True {
-        let count = (names.len() > LISTED_NAMES).then(|| format!("{} names", names.len()));
-        let message = sentence::detailed(sentence::ALL_PROGRAMMED, &count.unwrap_or_default());
-        (Truth::True, reason::PROGRAMMED, message)
-    } else {
-        let which = spelled(failing());
-        let message = sentence::detailed(sentence::NOT_ALL_PROGRAMMED, &which);
-        (Truth::False, reason::PENDING, message)
-    };
-    let meta = &set.meta;
-    let desired = vec![
-        Desired { type_: kind::ACCEPTED, truth, reason, message },
-        desired_programmed(programmed),
-    ];
-    let conditions = merge(&set.status.conditions, desired, meta.generation, now);
-    let listed = names
-        .iter()
-        .filter(|(_, said)| names.len() <= LISTED_NAMES || said.0 != Truth::True)
-        .take(LISTED_NAMES);
-    let listed: Vec<NameStatus> = listed
-        .map(|(name, said)| {
-            let old = set.status.names.iter().find(|n| n.name == *name);
-            let old = old.map_or(&[] as &[Condition], |n| &n.conditions);
-            let conditions =
-                merge(old, vec![desired_programmed(said.clone())], meta.generation, now);
-            NameStatus { name: name.clone(), conditions }
-        })
-        .collect();
-    if conditions == set.status.conditions && listed == set.status.names {
-        return None;
-    }
-    let names: Vec<Value> = listed
-        .iter()
-        .map(|n| json!({"name": n.name, "conditions": values(&n.conditions)}))
-        .collect();
-    let body = json!({"status": {"conditions": values(&conditions), "recordSets": names}});
-    Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: meta.clone(), body })
-}
-
-/// The status that says a set is accepted, written before anything is written for it; `None` if stored.
-#[must_use]
-pub fn accepted_first(set: &SetPlan, now: &str) -> Option<StatusWrite> {
-    let says = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
-    if set.going || set.accepted.is_err() || set.status.conditions.iter().any(says) {
-        return None;
-    }
-    let desired = Desired {
-        type_: kind::ACCEPTED,
-        truth: Truth::True,
-        reason: reason::ACCEPTED,
-        message: sentence::SET_ACCEPTED.to_owned(),
-    };
-    let conditions = merge(&set.status.conditions, vec![desired], set.meta.generation, now);
-    let body = json!({"status": {"conditions": values(&conditions)}});
-    Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: set.meta.clone(), body })
 }
 
 /// `status.nameservers` after this pass.
@@ -381,53 +310,6 @@ fn failure_of(outcome: Outcome) -> Option<Failure> {
     match outcome {
         Outcome::Done(_) => None,
         Outcome::Failed(failure) => Some(failure),
-    }
-}
-
-/// A DNSZone's status, if it differs. Fields of others (`domainRef`) are never sent.
-fn zone_status(
-    object: &ObjectPlan,
-    (nameservers, count): (&[String], i64),
-    accepted: Option<Said>,
-    programmed: Said,
-    now: &str,
-) -> Option<StatusWrite> {
-    let mut desired = Vec::new();
-    if let Some((truth, reason, message)) = accepted {
-        desired.push(Desired { type_: kind::ACCEPTED, truth, reason, message });
-    }
-    desired.push(desired_programmed(programmed));
-    let meta = &object.meta;
-    let conditions = merge(&object.status.conditions, desired, meta.generation, now);
-    let unchanged = conditions == object.status.conditions
-        && nameservers == object.status.nameservers
-        && object.status.record_count == Some(count);
-    if unchanged {
-        return None;
-    }
-    let body = json!({"status": {
-        "conditions": values(&conditions),
-        "nameservers": nameservers,
-        "recordCount": count,
-    }});
-    Some(StatusWrite { kind: crate::api::KIND_ZONE, meta: meta.clone(), body })
-}
-
-fn desired_programmed((truth, reason, message): Said) -> Desired {
-    Desired { type_: kind::PROGRAMMED, truth, reason, message }
-}
-
-fn values(conditions: &[Condition]) -> Vec<Value> {
-    conditions.iter().map(Condition::to_value).collect()
-}
-
-/// A bounded enumeration: `a, b and 3 more`.
-fn spelled<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    let shown = names.iter().take(SPELLED_NAMES).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SPELLED_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

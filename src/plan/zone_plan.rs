@@ -232,12 +232,11 @@ fn permission(
     }
     let owner = &world.policy.owner_id;
     let served = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
-    let by = |h: &ZoneFacts<'_>| h.zone.meta.uid.clone();
     let Some(zone) = stored else {
         return match served {
             Some(h) => {
                 let account = mark(owner, &h.zone.meta.uid);
-                (ZoneStep::Create { account, by: by(h) }, Permission::Full)
+                (ZoneStep::Create { account, by: h.zone.meta.uid.clone() }, Permission::Full)
             }
             None => never("the zone is not in PowerDNS"),
         };
@@ -252,22 +251,34 @@ fn permission(
         let comments = outliving(world, zone);
         return (ZoneStep::Delete { by: uid.to_owned(), comments }, Permission::Full);
     }
-    let mark_now = Mark::read(&zone.account, owner);
     let Some(holder) = served else {
-        let other = mark_now == Mark::Other;
+        let other = Mark::read(&zone.account, owner) == Mark::Other;
         let permission = if other { Permission::OnlyNoted } else { Permission::OnlyGoing };
         return (ZoneStep::Keep, permission);
     };
-    let account = mark(owner, &holder.zone.meta.uid);
+    by_mark(world, domain, zone, &holder.zone.meta.uid)
+}
+
+/// The same for a zone that is there, with a DNSZone that it is served for: the mark decides.
+fn by_mark(
+    world: &World<'_>,
+    domain: &Name,
+    zone: &ServerZone,
+    uid: &str,
+) -> (ZoneStep, Permission) {
+    let owner = &world.policy.owner_id;
+    let mark_now = Mark::read(&zone.account, owner);
+    let by = uid.to_owned();
+    let account = mark(owner, uid);
     let expected = zone.account.clone();
     match mark_now {
         Mark::Other => (ZoneStep::Keep, Permission::OnlyNoted),
         Mark::FreeText => (ZoneStep::Keep, Permission::Full),
         Mark::None => (
-            ZoneStep::Mark { account, expected, by: by(holder) },
+            ZoneStep::Mark { account, expected, by },
             Permission::Marking("the zone is being marked as ours first".to_owned()),
         ),
-        Mark::Ours(_) if mark_now.names(&holder.zone.meta.uid) => {
+        Mark::Ours(_) if mark_now.names(uid) => {
             // Another daemon's mark, sent before ours was acknowledged, may land until its time-out. Of a mark from
             // before this process, only what was written since tells that it has lasted.
             let acked = world.memory.marks.get(domain).copied();
@@ -278,7 +289,7 @@ fn permission(
             }
             (ZoneStep::Keep, Permission::Full)
         }
-        Mark::Ours(_) => (ZoneStep::Remark { account, expected, by: by(holder) }, Permission::Full),
+        Mark::Ours(_) => (ZoneStep::Remark { account, expected, by }, Permission::Full),
     }
 }
 
