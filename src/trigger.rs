@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Interval;
 use crate::metrics::Metrics;
-use crate::plan::summary::Summary;
+use crate::plan::summary::{BRAKED, Summary};
 use crate::sync::Syncer;
 
 /// First wait before another try; doubled after each, up to `LAST_RETRY`.
@@ -198,6 +198,9 @@ fn log(pass: u64, seconds: f64, summary: &Summary) {
     );
     for what in summary.failed.iter().take(20) {
         tracing::warn!(pass, what, "failed");
+    }
+    for what in summary.held.iter().filter(|what| what.starts_with(BRAKED)) {
+        tracing::warn!(pass, what, "held by a brake");
     }
     for what in summary.held.iter().take(20) {
         tracing::debug!(pass, what, "held");

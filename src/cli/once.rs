@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FAILED, StartError, syncer};
 use crate::config::Config;
+use crate::plan::brakes::Hold;
+use crate::sync::Syncer;
 
 /// Makes one pass and prints its summary as JSON. After marking a zone that existed before, it waits until the mark
 /// has lasted and makes the pass that writes into it.
@@ -21,6 +23,9 @@ pub async fn once(
     stop: &CancellationToken,
 ) -> Result<u8, StartError> {
     let syncer = syncer(config, stop).await?;
+    if !released.is_empty() && !held_now(&syncer, released).await {
+        return Ok(FAILED);
+    }
     for round in [Round::First, Round::AfterMarks] {
         let summary = match syncer.pass(released).await {
             Ok(summary) => summary,
@@ -41,6 +46,25 @@ pub async fn once(
         }
     }
     Ok(FAILED)
+}
+
+/// Whether each digest names a hold of now. One that does not was given for something else, so that nothing is done
+/// at all.
+async fn held_now(syncer: &Syncer, released: &BTreeSet<String>) -> bool {
+    let plan = match syncer.plan().await {
+        Ok((_, plan)) => plan,
+        Err(error) => {
+            tracing::error!(%error, "no pass: the cluster's state could not be read");
+            return false;
+        }
+    };
+    let held: BTreeSet<&String> = plan.holds.iter().filter_map(|h| h.digest.as_ref()).collect();
+    let unknown: Vec<&String> = released.iter().filter(|d| !held.contains(d)).collect();
+    if !unknown.is_empty() {
+        let holds: Vec<String> = plan.holds.iter().map(Hold::message).collect();
+        tracing::error!(?unknown, ?holds, "--release: no hold of now has that digest");
+    }
+    unknown.is_empty()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -123,7 +123,7 @@ pub(super) fn number(text: &str, bounds: RangeInclusive<usize>) -> Option<usize>
     text.parse().ok().filter(|number| bounds.contains(number))
 }
 
-/// A log level.
+/// Whether deletes are allowed.
 pub(super) fn deletes(text: &str) -> Option<bool> {
     match text {
         "allow" => Some(true),
@@ -132,6 +132,7 @@ pub(super) fn deletes(text: &str) -> Option<bool> {
     }
 }
 
+/// A log level.
 pub(super) fn level(text: &str) -> Option<Level> {
     match text {
         "error" => Some(Level::Error),

@@ -253,15 +253,18 @@ fn pending_deletion(set: &SetPlan, why: &str) -> BTreeMap<String, Said> {
     out
 }
 
-/// `status.nameservers` after this pass.
+/// `status.nameservers` after this pass. A zone that could not be created has none: what has them counts as known
+/// to have been in PowerDNS.
 fn nameservers<'a>(object: &'a ObjectPlan, applied: &Applied) -> &'a [String] {
-    match (&object.written_nameservers, &object.domain) {
-        (Some(written), Some(domain))
-            if failure_of(applied.key(domain, domain, RecordType::Ns)).is_none() =>
-        {
-            written
-        }
-        _ => &object.nameservers,
+    let Some(domain) = &object.domain else { return &object.nameservers };
+    let created = matches!(object.programmed, ZoneProgrammed::Created(_));
+    if created && failure_of(applied.zone(domain)).is_some() {
+        return &object.status.nameservers;
+    }
+    let ns = || failure_of(applied.key(domain, domain, RecordType::Ns));
+    match &object.written_nameservers {
+        Some(written) if ns().is_none() => written,
+        Some(_) | None => &object.nameservers,
     }
 }
 

@@ -10,6 +10,9 @@ use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::Controller;
 use super::zone_plan::ZoneStep;
 
+/// How an entry of `Summary::held` begins that a brake holds.
+pub const BRAKED: &str = "deletes: ";
+
 /// What waits after a pass, by uid, with the reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
@@ -103,7 +106,7 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             }
         }
     }
-    out.held.extend(plan.holds.iter().map(|hold| format!("deletes: {}", hold.message())));
+    out.held.extend(plan.holds.iter().map(|hold| format!("{BRAKED}{}", hold.message())));
     for set in plan.sets.values() {
         let key = set.meta.key();
         out.failed.extend(set.unsecured.iter().map(|why| format!("DNSRecordSet {key}: {why}")));

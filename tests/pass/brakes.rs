@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::daemon;
 use crate::support::estate::Estate;
 use crate::support::objects;
-use crate::support::recorder::Server;
+use crate::support::recorder::{Action, Request, Server};
 
 /// Takes finalizers off and deletes, so that what the object wrote has lost it.
 async fn vanish(estate: &Estate, objects_gone: &[Value]) {
@@ -51,9 +51,14 @@ async fn many_vanished_objects_are_held_and_released_by_digest_once() {
     assert!(planned.stdout.contains(&format!("digest {held}")), "{}", planned.stdout);
 
     // Another digest lets nothing through, nor does an old one once more is held.
-    assert_eq!(release(&estate, "000000000000").await, Some(1));
+    estate.recorder.clear();
+    let wrong = daemon::command(&estate.config, &["once", "--release", "000000000000"]).await;
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains(&held), "the refusal names the current ones: {}", wrong.stderr);
+    assert!(estate.recorder.writes().is_empty());
     vanish(&estate, &sets[6..7]).await;
     assert_eq!(release(&estate, &held).await, Some(1));
+    estate.once_failing().await;
     assert!(estate.pdns.rrset("brake.example", "n0.brake.example.", "A").await.is_some());
 
     let now = digest(&estate, &zone).await;
@@ -125,4 +130,19 @@ async fn with_deletes_never_nothing_is_deleted_and_the_rest_goes_on() {
     assert!(estate.pdns.rrset("never.example", "www.never.example.", "A").await.is_some());
     assert!(estate.pdns.rrset("never.example", "new.never.example.", "A").await.is_some());
     assert_eq!(estate.programmed(&zone).await.1, "DeletionHeld");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zones_that_could_not_be_created_are_not_missing() {
+    let estate = Estate::new("unmade").await;
+    for n in 0..3 {
+        estate.zone(&format!("z{n}"), &format!("z{n}.unmade.example")).await;
+    }
+    let post = |r: &Request| r.server == Server::PowerDns && r.method == "POST";
+    let error = json!({"error": "Internal Server Error"});
+    estate.recorder.always(post, Action::Answer(500, error));
+    estate.once_failing().await;
+    estate.recorder.heal();
+    estate.once().await;
+    assert!(estate.pdns.has_zone("z2.unmade.example").await);
 }

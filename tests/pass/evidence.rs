@@ -52,19 +52,25 @@ async fn a_terminating_set_of_an_unmarked_zone_waits_for_its_rrset() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_speaks_of_the_zone_that_its_set_has_left() {
-    let e = Estate::new("ftwo").await;
-    e.pdns
-        .create_zone(&native("ftwo-new.example.", json!([rr("a.ftwo-new.example.", "192.0.2.99")])))
-        .await;
-    e.zone("one", "ftwo-old.example").await;
-    e.zone("two", "ftwo-new.example").await;
-    let s = e.a("s", "one", &[("a", "192.0.2.1")]).await;
-    e.once().await;
-    assert_eq!(served(&e, "a.ftwo-new.example").await, ["192.0.2.99"]);
-    e.edit(&s, json!({"dnsZoneRef": {"name": "two"}, "records": a_records(&[("b", "192.0.2.1")])}))
-        .await;
-    daemon::once(&e.config).await;
-    assert_eq!(served(&e, "a.ftwo-new.example").await, ["192.0.2.99"], "hand-made, never ours");
+    // A zone that is marked first, and one whose account is somebody's own text and that is written at once.
+    for account in ["", "ops"] {
+        let e = Estate::new("ftwo").await;
+        let mut hand =
+            native("ftwo-new.example.", json!([rr("a.ftwo-new.example.", "192.0.2.99")]));
+        hand["account"] = json!(account);
+        e.pdns.create_zone(&hand).await;
+        e.zone("one", "ftwo-old.example").await;
+        e.zone("two", "ftwo-new.example").await;
+        let s = e.a("s", "one", &[("a", "192.0.2.1")]).await;
+        e.once().await;
+        let moved =
+            json!({"dnsZoneRef": {"name": "two"}, "records": a_records(&[("b", "192.0.2.1")])});
+        e.edit(&s, moved).await;
+        e.once().await;
+        e.once().await;
+        assert_eq!(served(&e, "a.ftwo-new.example").await, ["192.0.2.99"], "hand-made, never ours");
+        assert_eq!(served(&e, "b.ftwo-new.example").await, ["192.0.2.1"]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
