@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use crate::cluster::Place;
 use crate::law;
 use crate::oracle::{domain, terminating, zone_of};
+use crate::rig::policy;
 use crate::scenario::{DEAD_SET, name, scenario, set_uid};
-use crate::world::{World, policy};
+use crate::world::World;
 
 /// What of a state could not be read.
 #[derive(Clone, Debug)]

@@ -1,16 +1,18 @@
 //! Laws of what a plan may touch: what others wrote, what nobody accounts for, and what its writer still declares.
 
-use dns_syncd::plan::change::{Change, DeleteReason};
+use dns_syncd::plan::change::{Change, DeleteReason, NameChange};
 use dns_syncd::plan::note::mark;
 use dns_syncd::plan::{Memory, ZoneStep, decide};
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::law;
 use crate::model::{Rrset, Zone};
-use crate::oracle::{self, accounted};
+use crate::oracle::{self, Claim, accounted};
+use crate::rig::policy;
 use crate::scenario::{OWNER, scenario};
 use crate::vocabulary::{as_written, note_of};
-use crate::world::{World, policy};
+use crate::world::World;
 
 /// No plan takes away or overwrites what others wrote: another owner's RRsets, zones with another's account or with such
 /// RRsets, what no object of ours accounts for, and comments that are not ours.
@@ -84,6 +86,7 @@ fn trespass(
     });
     [
         (others(was), "of another owner"),
+        (rtype != "NS" && oracle::shadowed(world, apex, name), "where a longer zone answers"),
         (theirs && !(delete && noted), "in a zone of others"),
         (!noted && !accounted(world, apex, name, rtype), "nobody accounts for it"),
         (!noted && delete && noted_beside(), "without a note where notes of ours are read"),
@@ -94,36 +97,42 @@ fn trespass(
     .find_map(|(wrong, why)| wrong.then_some(why))
 }
 
-/// An RRset that its writer still declares goes only for an older claim of a type that excludes it: also a writer whose
-/// entry is no good any more keeps what it has.
+/// An RRset whose writer still declares its name goes only together with what takes its place: the writer's own new type,
+/// or an older claim that excludes it. A writer whose entry is no good keeps what it has.
 #[test]
-fn what_is_declared_yields_only_to_an_older_claim() {
+fn what_is_declared_yields_only_to_what_takes_its_place() {
     law(2_000, &scenario(true), |scenario| {
         let world = scenario.build();
         let plan = decide(&world.snapshot(), &Memory::default(), &policy());
         for (apex, zone) in &plan.zones {
-            let holders = world
-                .cluster
-                .of("dnszones")
-                .filter(|z| oracle::domain(z) == apex.as_str() && oracle::wanted(z));
+            let mine = |z: &&Value| oracle::domain(z) == apex.as_str() && oracle::wanted(z);
+            let holders = world.cluster.of("dnszones").filter(mine);
             let claims: Vec<_> = holders.map(|z| oracle::claims(&world, z)).collect();
             for (name, change) in &zone.names {
-                for (rtype, change) in &change.types {
-                    let Change::Delete { by, .. } = change else { continue };
-                    let here: Vec<_> =
-                        claims.iter().filter_map(|c| c.get(name.as_str())).flatten().collect();
-                    let Some(its) =
-                        here.iter().find(|c| c.uid == by.uid && c.rtype == rtype.as_str())
-                    else {
-                        continue;
-                    };
-                    let older = here
-                        .iter()
-                        .any(|c| c.created <= its.created && !oracle::coexist(c.rtype, its.rtype));
-                    prop_assert!(older, "{change:?} at {name}, which {its:?} declares");
+                let here: Vec<&Claim<'_>> =
+                    claims.iter().filter_map(|c| c.get(name.as_str())).flatten().collect();
+                for (rtype, delete) in &change.types {
+                    let replaced = replaced(&here, change, rtype.as_str(), delete);
+                    prop_assert!(replaced, "{delete:?} at {name}, where there are {here:?}");
                 }
             }
         }
         Ok(())
     });
+}
+
+/// Whether a change is no delete of something still declared, or has what takes its place beside it.
+fn replaced(here: &[&Claim<'_>], change: &NameChange, rtype: &str, delete: &Change) -> bool {
+    let Change::Delete { by, .. } = delete else { return true };
+    let Some(writer) = here.iter().find(|c| c.uid == by.uid) else { return true };
+    here.iter().any(|claim| {
+        let own = claim.uid == by.uid && claim.rtype != rtype;
+        let older = claim.created <= writer.created && !oracle::coexist(claim.rtype, rtype);
+        let kept = claim.rtype.parse().is_ok_and(|t| match change.types.get(&t) {
+            Some(Change::Delete { .. }) => false,
+            // Equal already, since a valid claim that wins is written or equal.
+            Some(Change::Replace { .. } | Change::Adopt { .. }) | None => true,
+        });
+        (own || older) && kept && claim.group.contents.is_some()
+    })
 }

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use crate::edits::{Edit, apply, edits};
 use crate::law;
 use crate::oracle;
+use crate::rig::Rig;
 use crate::scenario::{OWNER, Scenario, scenario, without_serial};
 use crate::vocabulary::note_of;
-use crate::world::{Rig, Trouble, World};
+use crate::world::{Trouble, World};
 
 /// One run: a world, what happens once it is at rest, what goes wrong then, and how large requests may be.
 type Run = (Scenario, Vec<Edit>, Option<(Trouble, usize)>, usize);
@@ -18,7 +19,7 @@ type Run = (Scenario, Vec<Edit>, Option<(Trouble, usize)>, usize);
 fn run() -> impl Strategy<Value = Run> {
     let trouble = prop_oneof![
         3 => Just(Trouble::Killed), 2 => Just(Trouble::PowerDnsDown), 1 => Just(Trouble::ClusterDown),
-        2 => Just(Trouble::AnswerLost), 2 => Just(Trouble::Touched),
+        2 => Just(Trouble::AnswerLost), 2 => Just(Trouble::Touched), 2 => Just(Trouble::Unread),
     ];
     let trouble = proptest::option::weighted(0.7, (trouble, 0..8_usize));
     (scenario(true), edits(true), trouble, prop_oneof![1..4_usize, Just(500_usize)])
@@ -31,18 +32,18 @@ fn watched(
     law: &str,
 ) -> Result<(), TestCaseError> {
     rig.load(&scenario.build(), *rrsets);
-    rig.world().trouble = *trouble;
+    rig.disturb(*trouble);
     rig.pass();
-    rig.world().trouble = None;
+    rig.disturb(None);
     rig.pass();
     rig.pass();
     {
         let mut world = rig.world();
         apply(edits, &mut world);
-        world.trouble = *trouble;
     }
+    rig.disturb(*trouble);
     rig.pass();
-    rig.world().trouble = None;
+    rig.disturb(None);
     rig.pass();
     let seen: Vec<String> = rig
         .world()
@@ -132,9 +133,9 @@ fn any_prefix_then_a_new_pass_converges() {
         let undisturbed = rig.world().clone();
 
         rig.load(&start, rrsets);
-        rig.world().trouble = Some(trouble);
+        rig.disturb(Some(trouble));
         rig.pass();
-        rig.world().trouble = None;
+        rig.disturb(None);
         rig.syncer.memory = tokio::sync::Mutex::new(Memory::default());
         rig.rest()?;
         let end = rig.world().clone();

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use crate::edits::{apply, edits};
 use crate::law;
 use crate::oracle;
+use crate::rig::policy;
 use crate::scenario::{OWNER, scenario, zone_uid};
-use crate::world::{World, policy};
+use crate::world::World;
 
 fn dialect(snapshot: &Snapshot) -> Dialect {
     Dialect::of(snapshot.server.capabilities.unwrap().version)

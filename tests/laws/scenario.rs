@@ -102,6 +102,8 @@ pub struct StoredSpec {
     pub values: Vec<u8>,
     pub ttl: i64,
     pub note: NoteSpec,
+    /// The set that it is noted for declares its name.
+    pub declared: bool,
     pub odd: bool,
     pub foreign_comment: bool,
 }
@@ -212,15 +214,17 @@ fn stored() -> impl Strategy<Value = StoredZone> {
         vec(0..3_u8, 1..3),
         0..2_u8,
         note,
+        any::<bool>(),
         seldom(),
         seldom(),
     )
-        .prop_map(|(owner, rtype, values, ttl, note, odd, foreign_comment)| StoredSpec {
+        .prop_map(|(owner, rtype, values, ttl, note, declared, odd, foreign_comment)| StoredSpec {
             owner,
             rtype,
             values,
             ttl: 60 + 240 * i64::from(ttl),
             note,
+            declared,
             odd,
             foreign_comment,
         });
@@ -353,7 +357,16 @@ impl Scenario {
 
     /// Stores an RRset as somebody wrote it; what the server would refuse beside the rest is left out.
     fn store(&self, model: &mut Model, apex: &str, spec: &StoredSpec) {
-        let name = format!("{}{apex}", OWNERS[spec.owner]);
+        let its = match spec.note {
+            NoteSpec::Of(i, _) if spec.declared => self.sets.get(i).and_then(|s| s.entries.first()),
+            NoteSpec::None
+            | NoteSpec::Of(..)
+            | NoteSpec::Dead(_)
+            | NoteSpec::Other
+            | NoteSpec::Garbage => None,
+        };
+        let declared = its.and_then(|entry| crate::oracle::owner(RAWS[entry.raw], apex));
+        let name = declared.unwrap_or_else(|| format!("{}{apex}", OWNERS[spec.owner]));
         let mut texts: Vec<String> = spec.values.iter().map(|v| value(spec.rtype, *v).1).collect();
         texts.sort();
         texts.dedup();
