@@ -6,7 +6,9 @@ use dns_syncd::dns::name::Name;
 use dns_syncd::dns::rrset::RecordType;
 use dns_syncd::plan::change::{Change, DeleteReason};
 use dns_syncd::plan::guard::questions;
-use dns_syncd::plan::{Evidence, LiveObject, Memory, Plan, ZoneStep, confirm, decide};
+use dns_syncd::plan::{
+    Applied, Evidence, LiveObject, Memory, Plan, ZoneStep, confirm, decide, settle,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -152,4 +154,26 @@ fn borne(world: &World, gap: &Gap, plan: &Plan, left: &Deletes) -> bool {
         Gap::Lost(i) => left.values().all(|(uid, _)| *uid != set_uid(*i)),
         Gap::Class => true,
     }
+}
+
+/// What could not be read is no proof of absence: nobody is let go on the word of a list that failed, and no set whose
+/// RRsets are in a zone that did not answer.
+#[test]
+fn what_is_unread_releases_nobody() {
+    let unread = prop_oneof![8 => (0..3_usize).prop_map(Gap::Zone), 1 => Just(Gap::List)];
+    law(1_000, &(scenario(false), unread), |(scenario, gap)| {
+        let mut world = scenario.build();
+        tear(&mut world, &gap);
+        let plan = confirmed(&world, Some(&gap));
+        let aftermath = settle(&plan, &Applied::default(), "2026-01-03T00:00:00Z");
+        let released = aftermath.set_releases;
+        if matches!(gap, Gap::List) {
+            prop_assert!(released.is_empty() && aftermath.zone_releases.is_empty(), "{released:?}");
+        }
+        for meta in &released {
+            let left = world.cluster.uid(&meta.uid).and_then(|set| world.set_left(set, &meta.uid));
+            prop_assert!(left.is_none(), "{} is let go, but {left:?}", meta.key());
+        }
+        Ok(())
+    });
 }

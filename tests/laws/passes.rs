@@ -66,7 +66,7 @@ fn watched_law(cases: u32, name: &str) {
 #[test]
 fn applying_the_diff_gives_the_desired_state() {
     let rig = RefCell::new(Rig::new());
-    law(60, &(scenario(true), edits(true)), |(scenario, edits)| {
+    law(50, &(scenario(true), edits(true)), |(scenario, edits)| {
         let mut rig = rig.borrow_mut();
         let mut before = scenario.build();
         for edits in [&[] as &[Edit], &edits] {
@@ -92,7 +92,7 @@ fn applying_the_diff_gives_the_desired_state() {
 #[test]
 fn second_diff_is_empty() {
     let rig = RefCell::new(Rig::new());
-    law(60, &(scenario(true), edits(true)), |(scenario, edits)| {
+    law(50, &(scenario(true), edits(true)), |(scenario, edits)| {
         let mut rig = rig.borrow_mut();
         rig.load(&scenario.build(), 500);
         rig.rest()?;
@@ -122,7 +122,7 @@ fn second_diff_is_empty() {
 fn any_prefix_then_a_new_pass_converges() {
     let rig = RefCell::new(Rig::new());
     let disturbed = run().prop_filter_map("a run with trouble", |(s, e, t, n)| Some((s, e, t?, n)));
-    law(60, &disturbed, |(scenario, edits, trouble, rrsets)| {
+    law(50, &disturbed, |(scenario, edits, trouble, rrsets)| {
         let mut rig = rig.borrow_mut();
         rig.load(&scenario.build(), rrsets);
         rig.rest()?;
@@ -152,32 +152,32 @@ fn any_prefix_then_a_new_pass_converges() {
 /// All changes of a name go in one request: between any two requests it is as it was, or as it will be.
 #[test]
 fn between_batches_a_name_is_old_or_new() {
-    watched_law(60, "old or new");
+    watched_law(40, "old or new");
 }
 
 /// An object loses our finalizer only when nothing that carries its uid, or its mark, is left where it may be deleted.
 #[test]
 fn released_means_gone() {
-    watched_law(60, "released");
+    watched_law(40, "released");
 }
 
 /// `Programmed=True` is said only of what is served at that moment.
 #[test]
 fn true_means_served() {
-    watched_law(60, "true");
+    watched_law(40, "true");
 }
 
 /// No note is written for an object that has not our finalizer, its owner reference and `Accepted` yet.
 #[test]
 fn objects_are_secured_before_the_first_write() {
-    watched_law(60, "secured first");
+    watched_law(40, "secured first");
 }
 
 /// No request is of a kind that servers should never see: an emptied RRset, a serial that goes down, a finalizer on what
 /// is being deleted, a status with one key twice.
 #[test]
 fn nothing_is_sent_that_no_server_should_see() {
-    watched_law(60, "strict");
+    watched_law(40, "strict");
 }
 
 /// What others wrote stays as it is, to the last byte: what nobody declares and no object of ours accounts for, what
@@ -185,7 +185,7 @@ fn nothing_is_sent_that_no_server_should_see() {
 #[test]
 fn foreign_data_is_never_touched() {
     let rig = RefCell::new(Rig::new());
-    law(60, &(scenario(true), edits(true)), |(scenario, edits)| {
+    law(50, &(scenario(true), edits(true)), |(scenario, edits)| {
         let mut rig = rig.borrow_mut();
         let mut before = scenario.build();
         for edits in [&[] as &[Edit], &edits] {
