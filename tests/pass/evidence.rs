@@ -1,27 +1,17 @@
 //! RRsets without a note: at first contact and on servers without comments only the objects' own word tells whose
 //! they are, and it must neither be lost nor believed too far.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 use crate::support::daemon;
-use crate::support::estate::{Estate, a_records};
+use crate::support::estate::{Estate, a_records, native, rr};
 use crate::support::objects;
 use crate::support::pdns::{Backend, Options};
 use crate::support::query::query;
 use crate::support::recorder::{Action, Request, Server};
 
 const SET: &str = "dns.networking.miloapis.com/finalize-dnsrecordset-downstream";
-
-fn native(name: &str, rrsets: Value) -> Value {
-    json!({"name": name, "kind": "Native", "soa_edit_api": "DEFAULT",
-           "nameservers": ["old.example.net."], "rrsets": rrsets})
-}
-
-fn rr(name: &str, content: &str) -> Value {
-    json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE",
-           "records": [{"content": content, "disabled": false}]})
-}
 
 async fn lmdb(prefix: &str) -> Estate {
     Estate::with(prefix, Options { backend: Backend::Lmdb, extra: Vec::new() }).await

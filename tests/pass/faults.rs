@@ -2,19 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::estate::{Estate, a_records};
+use crate::support::estate::{Estate, a_records, forbidden};
 use crate::support::objects;
 use crate::support::query::query;
 use crate::support::recorder::{Action, Request, Server};
 use crate::support::{daemon, wait_for};
-
-fn forbidden() -> Action {
-    Action::Answer(
-        403,
-        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
-               "message": "forbidden by test", "reason": "Forbidden"}),
-    )
-}
 
 fn kubernetes(method: &'static str, path: &'static str) -> impl Fn(&Request) -> bool + Send + Sync {
     move |r| r.server == Server::Kubernetes && r.method == method && r.path.contains(path)

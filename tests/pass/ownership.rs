@@ -2,15 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::estate::{Estate, a_records};
+use crate::support::estate::{Estate, a_records, native};
 use crate::support::objects;
 use crate::support::query::query;
 use crate::support::recorder::Server;
-
-fn native(name: &str, rrsets: Value) -> Value {
-    json!({"name": name, "kind": "Native", "soa_edit_api": "DEFAULT",
-           "nameservers": ["old.example.net."], "rrsets": rrsets})
-}
 
 fn rrset(name: &str, content: &str, comments: Value) -> Value {
     json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE", "comments": comments,

@@ -4,27 +4,9 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 use crate::support::daemon;
-use crate::support::estate::Estate;
+use crate::support::estate::{Estate, forbidden, native, rr};
 use crate::support::objects;
 use crate::support::recorder::{Action, Request, Server};
-
-fn native(name: &str, rrsets: Value) -> Value {
-    json!({"name": name, "kind": "Native", "soa_edit_api": "DEFAULT",
-           "nameservers": ["old.example.net."], "rrsets": rrsets})
-}
-
-fn rr(name: &str, content: &str) -> Value {
-    json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE",
-           "records": [{"content": content, "disabled": false}]})
-}
-
-fn forbidden() -> Action {
-    Action::Answer(
-        403,
-        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
-               "message": "forbidden by test", "reason": "Forbidden"}),
-    )
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_does_not_wait_for_the_rate_limit() {

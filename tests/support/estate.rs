@@ -9,7 +9,7 @@ use super::objects;
 use super::pdns::{Backend, Options, Pdns};
 use super::proxy::Proxy;
 use super::random;
-use super::recorder::{Recorder, Request, Server};
+use super::recorder::{Action, Recorder, Request, Server};
 
 /// A world. Objects are made through `client`, as a user would, past the proxies.
 pub struct Estate {
@@ -133,4 +133,26 @@ fn summary(output: &Output) -> Value {
 /// Entries of A records.
 pub fn a_records(records: &[(&str, &str)]) -> Value {
     records.iter().map(|(name, ip)| json!({"name": name, "a": {"content": ip}})).collect()
+}
+
+/// A zone that somebody made by hand, with name servers of its own.
+#[allow(clippy::needless_pass_by_value, reason = "json!(…) reads better without a borrow")]
+pub fn native(name: &str, rrsets: Value) -> Value {
+    json!({"name": name, "kind": "Native", "soa_edit_api": "DEFAULT",
+           "nameservers": ["old.example.net."], "rrsets": rrsets})
+}
+
+/// An A RRset without a comment, for a zone or a PATCH.
+pub fn rr(name: &str, content: &str) -> Value {
+    json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE",
+           "records": [{"content": content, "disabled": false}]})
+}
+
+/// What an API server answers to what RBAC does not allow.
+pub fn forbidden() -> Action {
+    Action::Answer(
+        403,
+        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
+               "message": "forbidden by test", "reason": "Forbidden"}),
+    )
 }
