@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::World;
 use super::change::{Change, Verdict};
 use super::note::mark;
-use super::sets::{Place, SetFacts, was_programmed};
+use super::sets::{Place, SetFacts, is_zone, was_programmed};
 use super::zone_plan::ZonePlan;
 use super::zones::{ClassState, Standing, ZoneFacts, mark_of};
 use crate::api::conditions::{Condition, Truth, kind, reason, sentence};
@@ -102,13 +102,15 @@ pub(super) fn set_plans(
     zones: &BTreeMap<Name, ZonePlan>,
     verdicts: &Verdicts,
 ) -> BTreeMap<String, SetPlan> {
+    let belongings = belongings(zones);
     let plans = world.sets.values().map(|facts| {
         let meta = &facts.set.meta;
-        let zone = named_zone(world, facts).map(|z| z.zone.meta.uid.as_str());
+        let zone = named_zone(world, facts);
         let accepted = matches!(facts.place, Place::Accepted(_));
-        let speaks_here = !accepted || facts.refers_only_to(zone);
-        let traces = traces(facts, zones);
-        let repointed = repointed(world, facts);
+        let uid = zone.map(|z| z.zone.meta.uid.as_str());
+        let speaks_here = !accepted || facts.refers_only_to(uid);
+        let secure = secure_set(world, facts);
+        let repointed = repointed(world, facts, secure.as_ref());
         let watches = facts.going || repointed.is_some();
         let plan = SetPlan {
             meta: meta.clone(),
@@ -117,14 +119,14 @@ pub(super) fn set_plans(
             raws: raws(facts, verdicts),
             partly_known: facts.declared.partly_known,
             going: facts.going,
-            controller: named_zone(world, facts)
+            controller: zone
                 .map_or(Controller::Ours, |z| controller(world, z, &facts.set.status.conditions)),
             unsecured: None,
-            secure: secure_set(world, facts),
+            secure,
             lost: if speaks_here { lost(facts, zones) } else { BTreeMap::new() },
             speaks_here,
             blocked: watches.then(|| blocked(world, facts)).flatten(),
-            traces,
+            traces: traces(facts, &belongings),
             repointed,
         };
         (meta.uid.clone(), plan)
@@ -132,26 +134,33 @@ pub(super) fn set_plans(
     plans.collect()
 }
 
-/// RRsets whose disappearance matters to a set: that carry its uid, or that are deleted on its account.
-fn traces(facts: &SetFacts<'_>, zones: &BTreeMap<Name, ZonePlan>) -> BTreeSet<Trace> {
-    let uid = &facts.set.meta.uid;
+/// RRsets by the uid of the set whose they are: that carry it, or that are deleted on its account.
+fn belongings(zones: &BTreeMap<Name, ZonePlan>) -> BTreeMap<&str, BTreeSet<Trace>> {
+    let mut out: BTreeMap<&str, BTreeSet<Trace>> = BTreeMap::new();
+    for (zone, plan) in zones {
+        let trace = |name: &Name, rtype| Trace { zone: zone.clone(), name: name.clone(), rtype };
+        for (uid, keys) in &plan.carried {
+            out.entry(uid).or_default().extend(keys.iter().map(|(name, t)| trace(name, *t)));
+        }
+        for (name, change) in &plan.names {
+            for (rtype, change) in &change.types {
+                if let Change::Delete { by, .. } = change {
+                    out.entry(&by.uid).or_default().insert(trace(name, *rtype));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// RRsets whose disappearance matters to a set: all of its own if it is going, else those outside its zone.
+fn traces(facts: &SetFacts<'_>, belongings: &BTreeMap<&str, BTreeSet<Trace>>) -> BTreeSet<Trace> {
     let home = match &facts.place {
         Place::Accepted(domain) if !facts.going => Some(domain),
         Place::Accepted(_) | Place::NotServed(_) | Place::Unresolved => None,
     };
-    let mut out = BTreeSet::new();
-    for (zone, plan) in zones.iter().filter(|(zone, _)| Some(*zone) != home) {
-        let mut keys = plan.carried.get(uid).cloned().unwrap_or_default();
-        for (name, change) in &plan.names {
-            for (rtype, change) in &change.types {
-                if matches!(change, Change::Delete { by, .. } if by.uid == *uid) {
-                    keys.insert((name.clone(), *rtype));
-                }
-            }
-        }
-        out.extend(keys.into_iter().map(|(name, rtype)| Trace { zone: zone.clone(), name, rtype }));
-    }
-    out
+    let its = belongings.get(facts.set.meta.uid.as_str()).into_iter().flatten();
+    its.filter(|trace| Some(&trace.zone) != home).cloned().collect()
 }
 
 /// Why the absence of a set's RRsets cannot be proved: a zone that may hold some is unread.
@@ -161,7 +170,7 @@ fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
         Err(why) => return Some(why.clone()),
     };
     let owner = &world.policy.owner_id;
-    let refs = facts.set.meta.owners.iter().filter(|o| o.kind == KIND_ZONE);
+    let refs = facts.set.meta.owners.iter().filter(|o| is_zone(o));
     let listed = |uid: &str| world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref());
     let marked = |uid: &str| {
         let account = mark(owner, uid);
@@ -266,15 +275,18 @@ fn secure_set(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Secure> {
 }
 
 /// The owner references of a set that was repointed, without those to the DNSZones it left.
-fn repointed(world: &World<'_>, facts: &SetFacts<'_>) -> Option<Vec<Owner>> {
+fn repointed(
+    world: &World<'_>,
+    facts: &SetFacts<'_>,
+    secure: Option<&Secure>,
+) -> Option<Vec<Owner>> {
     if facts.going || facts.accepted.is_err() {
         return None;
     }
     let zone = &named_zone(world, facts)?.zone.meta;
     let left = |o: &Owner| is_zone(o) && o.name != zone.name && o.uid != zone.uid;
-    let owners = &facts.set.meta.owners;
-    let secured = secure_set(world, facts).map_or_else(|| owners.clone(), |s| s.owners);
-    secured.iter().any(left).then(|| secured.into_iter().filter(|o| !left(o)).collect())
+    let secured = secure.map_or(&facts.set.meta.owners, |s| &s.owners);
+    secured.iter().any(left).then(|| secured.iter().filter(|o| !left(o)).cloned().collect())
 }
 
 /// Owner references without those to DNSZones that we are about to let go: the garbage collector would act on a
@@ -286,10 +298,6 @@ pub(super) fn staying(world: &World<'_>, owners: &[Owner]) -> Vec<Owner> {
         })
     };
     owners.iter().filter(|o| !goes(&o.uid)).cloned().collect()
-}
-
-fn is_zone(owner: &Owner) -> bool {
-    owner.kind == KIND_ZONE && owner.api_version.split('/').next() == API_VERSION.split('/').next()
 }
 
 fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFacts<'a>> {

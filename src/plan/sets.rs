@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::desired::{Declared, declared};
 use super::zones::{ClassState, Standing, ZoneFacts, Zones};
 use crate::api::conditions::{Truth, kind, reason, sentence};
-use crate::api::object::{NameStatus, ObjectKey, RecordSet};
-use crate::api::{FINALIZER_ZONE, KIND_ZONE};
+use crate::api::object::{NameStatus, ObjectKey, Owner, RecordSet};
+use crate::api::{FINALIZER_ZONE, GROUP, KIND_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 use crate::dns::zone::owner_name;
@@ -161,7 +161,7 @@ impl SetFacts<'_> {
     /// speaks of that zone, and of no other.
     #[must_use]
     pub fn refers_only_to(&self, zone_uid: Option<&str>) -> bool {
-        let mut zones = self.set.meta.owners.iter().filter(|o| o.kind == KIND_ZONE);
+        let mut zones = self.set.meta.owners.iter().filter(|o| is_zone(o));
         self.refers_to(zone_uid) && zones.all(|o| Some(o.uid.as_str()) == zone_uid)
     }
 
@@ -178,6 +178,12 @@ impl SetFacts<'_> {
         let names = self.set.status.names.iter().filter(|n| was_programmed(n));
         names.filter_map(|n| owner_name(&n.name, zone).ok()).collect()
     }
+}
+
+/// Whether an owner reference is to a DNSZone of our group, in any version.
+#[must_use]
+pub fn is_zone(owner: &Owner) -> bool {
+    owner.kind == KIND_ZONE && owner.api_version.split('/').next() == Some(GROUP)
 }
 
 /// Whether a name's status says that it was programmed once: it is, or its message still tells.

@@ -1,7 +1,7 @@
 //! Carrying out one zone's plan: one request at a time, each outcome written down, a refused name cut
 //! out so that its neighbours are served.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,6 @@ use crate::dns::rdata::{Dialect, Rdata, Soa, serial_lt};
 use crate::dns::rrset::{Contents, RecordType};
 use crate::plan::batch::{Batch, Limits, batches, element, replace};
 use crate::plan::change::{Change, NameChange};
-use crate::plan::snapshot::Comment;
 use crate::plan::{Failure, Outcome, Proof, ZoneApplied, ZonePlan, ZoneStep};
 
 /// What every zone's task needs.
@@ -74,7 +73,7 @@ struct Task<'a> {
     out: ZoneApplied,
 }
 
-type Names = std::collections::BTreeMap<Name, NameChange>;
+type Names = BTreeMap<Name, NameChange>;
 
 impl Task<'_> {
     fn client(&self) -> &Client {
@@ -179,22 +178,11 @@ impl Task<'_> {
                 Err(failure) => stopped = Some(failure),
             }
         }
-        if let Some(Change::Replace { contents, comments, .. }) = soa {
+        if let Some(change) = soa {
             let outcome = match stopped {
-                None => self.write_soa(&contents, comments.as_deref()).await,
-                Some(failure) => Err(failure),
+                None => self.write_soa(&change).await.map_or_else(Outcome::Failed, Outcome::Done),
+                Some(failure) => Outcome::Failed(failure),
             };
-            let outcome = outcome.map_or_else(Outcome::Failed, Outcome::Done);
-            self.out.keys.insert((self.zone.clone(), RecordType::Soa), outcome);
-        } else if let Some(adopt) = soa {
-            let rrset = element(self.zone, RecordType::Soa, &adopt, self.applier.dialect);
-            let outcome = match stopped {
-                None => {
-                    self.client().patch(self.id, vec![rrset]).await.map_err(|e| self.failed(&e))
-                }
-                Some(failure) => Err(failure),
-            };
-            let outcome = outcome.map_or_else(Outcome::Failed, Outcome::Done);
             self.out.keys.insert((self.zone.clone(), RecordType::Soa), outcome);
         }
     }
@@ -276,27 +264,40 @@ impl Task<'_> {
         next
     }
 
-    /// Writes the apex SOA directly after reading it, with a serial that is not lower than the stored one
-    /// (RFC 1982): the server takes any serial it is sent.
-    async fn write_soa(
-        &self,
-        declared: &Contents,
-        comments: Option<&[Comment]>,
-    ) -> Result<Proof, Failure> {
+    /// Writes the apex SOA in a request of its own; new contents directly after reading the stored ones, with a
+    /// serial that is not lower (RFC 1982): the server takes any serial it is sent.
+    async fn write_soa(&self, change: &Change) -> Result<Proof, Failure> {
+        let dialect = self.applier.dialect;
+        let rrset = match change {
+            Change::Replace { contents, comments, .. } => {
+                let raised = self.not_lowered(contents).await?;
+                replace(
+                    self.zone,
+                    raised.as_ref().unwrap_or(contents),
+                    comments.as_deref(),
+                    dialect,
+                )
+            }
+            Change::Adopt { .. } | Change::Delete { .. } => {
+                element(self.zone, RecordType::Soa, change, dialect)
+            }
+        };
+        self.client().patch(self.id, vec![rrset]).await.map_err(|e| self.failed(&e))
+    }
+
+    /// The declared SOA with the stored serial, where its own is lower or not given.
+    async fn not_lowered(&self, declared: &Contents) -> Result<Option<Contents>, Failure> {
         let body = self.client().zone(self.id).await.map_err(|e| self.failed(&e))?;
         let stored = contents(body.rrsets);
-        let stored =
-            stored.get(self.zone, RecordType::Soa).and_then(|r| r.contents(RecordType::Soa));
+        let stored = stored.get(self.zone, RecordType::Soa);
+        let stored = stored.and_then(|r| r.contents(RecordType::Soa));
         let serial = stored.as_ref().and_then(soa).map(Soa::serial);
-        let raised = match (soa(declared), serial) {
+        Ok(match (soa(declared), serial) {
             (Some(soa), Some(serial)) if soa.serial() == 0 || serial_lt(soa.serial(), serial) => {
                 Contents::new(declared.ttl(), [Rdata::Soa(soa.with_serial(serial))].into())
             }
             _ => None,
-        };
-        let declared = raised.as_ref().unwrap_or(declared);
-        let rrset = replace(self.zone, declared, comments, self.applier.dialect);
-        self.client().patch(self.id, vec![rrset]).await.map_err(|e| self.failed(&e))
+        })
     }
 
     /// Logs an error and gives the failure's class. A server's text can quote contents: it is for debugging.
