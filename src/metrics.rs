@@ -28,6 +28,10 @@ pub struct Metrics {
     held: IntGauge,
     left_alone: IntGauge,
     orphans: IntGauge,
+    holds: IntGauge,
+    backed_off_zones: IntGauge,
+    backed_off_names: IntGauge,
+    in_vain: IntGauge,
 }
 
 impl Metrics {
@@ -75,6 +79,16 @@ impl Metrics {
             held: gauge("held", "Names and deletions that wait for another reason.")?,
             left_alone: gauge("rrsets_left_alone", "RRsets that nobody declares and that stay.")?,
             orphans: gauge("orphan_zones", "Zones with our mark whose DNSZone is gone.")?,
+            holds: gauge(
+                "deletion_holds",
+                "Brakes that hold deletes until somebody releases them.",
+            )?,
+            backed_off_zones: gauge("backed_off_zones", "Zones that wait for their next try.")?,
+            backed_off_names: gauge("backed_off_names", "Names that wait for their next try.")?,
+            in_vain: gauge(
+                "acknowledged_in_vain_names",
+                "Names that PowerDNS acknowledges and does not serve.",
+            )?,
             pass_seconds,
             last_success,
             registry,
@@ -135,6 +149,10 @@ impl Metrics {
         set(&self.held, summary.held.len());
         set(&self.left_alone, summary.left_alone);
         set(&self.orphans, summary.orphans.len());
+        set(&self.holds, summary.holds);
+        set(&self.backed_off_zones, summary.backed_off.0);
+        set(&self.backed_off_names, summary.backed_off.1);
+        set(&self.in_vain, summary.in_vain);
     }
 
     /// Counts a pass that could not be made, because a list was incomplete.

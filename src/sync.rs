@@ -11,9 +11,10 @@ use crate::cluster::{self, Versions};
 use crate::dns::rdata::Dialect;
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
+use crate::plan::memory::Lesson;
 use crate::plan::summary::Summary;
 use crate::plan::{self, Applied, Evidence, Memory, Plan, Policy, Snapshot};
-use crate::powerdns::{self, Applier};
+use crate::powerdns::{self, Applier, Reading};
 
 /// Everything that passes need, and what one leaves for the next.
 pub struct Syncer {
@@ -29,6 +30,10 @@ pub struct Syncer {
     pub concurrency: usize,
     /// Counters and the clock.
     pub metrics: Arc<Metrics>,
+    /// The pass's clock, in milliseconds.
+    pub clock: fn(&Metrics) -> u64,
+    /// Uniform in 0…1: spreads the tries of daemons that failed together.
+    pub chance: fn() -> f64,
     /// Taken for the whole of a pass, so that passes never overlap.
     pub memory: Mutex<Memory>,
 }
@@ -41,24 +46,39 @@ impl Syncer {
     pub async fn pass(&self, released: &BTreeSet<String>) -> Result<Summary, cluster::Error> {
         let mut memory = self.memory.lock().await;
         let now = wall_clock().to_string();
-        let snapshot = self.gather().await?;
+        let snapshot = self.gather(&memory).await?;
         let versions = Versions::default();
 
         let plan = plan::decide(&snapshot, &memory, &self.policy);
         let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
         let plan = plan::confirm(plan, &evidence);
-        let plan = plan::brake(plan, &snapshot, self.policy.brakes, released);
-        let applied = self.apply(&snapshot, &plan).await;
+        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, released);
+        let version = snapshot.server.capabilities.map(|c| c.version);
+        memory.recall(&mut plan, version, self.now());
+        let applied = self.apply(&snapshot, &plan, memory.turn).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &aftermath, &versions).await;
 
-        let marked = applied.zones.into_iter().filter_map(|(name, z)| Some((name, z.marked_at?)));
-        memory.marks.extend(marked);
+        let proven = &aftermath.proven;
+        let lesson = Lesson { snapshot: &snapshot, plan: &plan, applied: &applied, proven };
+        memory.learn(lesson, self.now(), self.chance);
         let summary = &mut aftermath.summary;
+        summary.wait = memory.wait(self.now());
+        summary.backed_off = memory.backed_off();
+        summary.in_vain = memory.in_vain();
         summary.again |= !unrecorded.is_empty() || evidence.is_bad();
         summary.failed.extend(unrecorded);
         summary.failed.extend(evidence.faults());
         Ok(aftermath.summary)
+    }
+
+    fn now(&self) -> u64 {
+        (self.clock)(&self.metrics)
+    }
+
+    /// Forgets what failed before: somebody says that it is worth another try.
+    pub async fn forget(&self) {
+        self.memory.lock().await.forget();
     }
 
     /// Decides what a pass would do now, and writes nothing anywhere.
@@ -66,7 +86,7 @@ impl Syncer {
     /// # Errors
     /// If the cluster's state could not be read completely.
     pub async fn plan(&self) -> Result<(Snapshot, Plan), cluster::Error> {
-        let snapshot = self.gather().await?;
+        let snapshot = self.gather(&Memory::default()).await?;
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
         let live = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &Evidence { live, ..Evidence::default() });
@@ -76,14 +96,19 @@ impl Syncer {
 
     /// Kubernetes first: what carries our note in PowerDNS was then written for an object at most as new as
     /// the lists.
-    async fn gather(&self) -> Result<Snapshot, cluster::Error> {
+    async fn gather(&self, memory: &Memory) -> Result<Snapshot, cluster::Error> {
         let cluster = cluster::snapshot(&self.cluster, &self.policy.namespaces).await?;
-        let server = powerdns::read(&self.powerdns, self.concurrency, || self.metrics.now()).await;
+        let reading = Reading {
+            concurrency: self.concurrency,
+            turn: memory.turn,
+            resting: memory.resting(self.now()),
+        };
+        let server = powerdns::read(&self.powerdns, &reading, || self.now()).await;
         Ok(Snapshot { cluster, server })
     }
 
-    /// Each zone by one task, one request at a time; zones side by side.
-    async fn apply(&self, snapshot: &Snapshot, plan: &Plan) -> Applied {
+    /// Each zone by one task, one request at a time; zones side by side, each pass beginning with another.
+    async fn apply(&self, snapshot: &Snapshot, plan: &Plan, turn: usize) -> Applied {
         let Some(capabilities) = snapshot.server.capabilities else {
             return Applied::default();
         };
@@ -93,9 +118,11 @@ impl Syncer {
             limits: self.limits,
         };
         let applier = &applier;
-        let busy = plan.zones.iter().filter(|(_, zone)| zone.has_work());
+        let mut busy: Vec<_> = plan.zones.iter().filter(|(_, zone)| zone.has_work()).collect();
+        let turn = turn.checked_rem(busy.len()).unwrap_or_default();
+        busy.rotate_left(turn);
         let zones = stream::iter(busy).map(|(name, zone)| async move {
-            let answers = powerdns::apply_zone(applier, name, zone, || self.metrics.now()).await;
+            let answers = powerdns::apply_zone(applier, name, zone, || self.now()).await;
             (name.clone(), answers)
         });
         Applied { zones: zones.buffer_unordered(self.concurrency.max(1)).collect().await }

@@ -21,6 +21,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait before another try.
 const LAST_RETRY: Duration = Duration::from_mins(1);
 
+/// Shortest wait for a server or zone that failed, whatever chance says.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
 /// How a pass ended, as a nudge's answer tells it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +63,8 @@ pub struct State {
     pub phase: Phase,
     /// One should be running: it was poked for and has not begun.
     pub due: bool,
+    /// Somebody asked for it, who may have removed the cause of a failure.
+    pub asked: bool,
     /// A pass has come to its end with both sides read.
     pub ready: bool,
     /// How the newest finished pass ended.
@@ -90,6 +95,7 @@ impl Trigger {
     #[must_use]
     pub fn nudge(&self) -> u64 {
         let next = self.state.borrow().started + 1;
+        self.state.send_modify(|s| s.asked = true);
         self.poke();
         next
     }
@@ -128,29 +134,29 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
             () = timer => {}
         }
         let report = one_pass(syncer, trigger).await;
-        again = if report.error.is_some() || report.summary.again {
-            let wait = if report.summary.marking > 0 {
-                // Nothing is written in a newly marked zone before the mark has lasted this long.
-                retry.max(Duration::from_millis(syncer.policy.request_timeout + 50))
-            } else {
-                retry
-            };
-            retry = (retry * 2).min(LAST_RETRY);
-            Some(wait)
-        } else {
-            retry = FIRST_RETRY;
-            None
-        };
+        let unsettled = report.error.is_some() || report.summary.again;
+        let soon = unsettled.then_some(retry);
+        // Nothing is written in a newly marked zone before the mark has lasted this long.
+        let lasted = Duration::from_millis(syncer.policy.request_timeout + 50);
+        let lasted = (report.summary.marking > 0).then_some(lasted);
+        let worth = report.summary.wait.map(|ms| Duration::from_millis(ms).max(SHORTEST_WAIT));
+        again = [soon, lasted, worth].into_iter().flatten().min();
+        retry = if unsettled { (retry * 2).min(LAST_RETRY) } else { FIRST_RETRY };
     }
     trigger.state.send_modify(|s| s.phase = Phase::Ended);
 }
 
 async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
+    let mut asked = false;
     trigger.state.send_modify(|s| {
         s.started += 1;
         s.phase = Phase::Passing;
         s.due = false;
+        asked = std::mem::take(&mut s.asked);
     });
+    if asked {
+        syncer.forget().await;
+    }
     let pass = trigger.state.borrow().started;
     let metrics: &Metrics = &syncer.metrics;
     metrics.moved();

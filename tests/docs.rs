@@ -87,7 +87,7 @@ fn invariants_have_their_tests_and_patches() {
             (p.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(p).unwrap())
         })
         .collect();
-    let found = invariants(&document("ARCHITECTURE.md"), &tests, &patches);
+    let found = invariants(&document("docs/evidence.md"), &tests, &patches);
     assert!(found.is_empty(), "{found:#?}");
 
     let red = |test: &str| format!("# breaks: x\n# red: --test {test}\n");

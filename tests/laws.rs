@@ -39,6 +39,8 @@ mod ownership;
 mod passes;
 #[path = "laws/plans.rs"]
 mod plans;
+#[path = "laws/retries.rs"]
+mod retries;
 #[path = "laws/rig.rs"]
 mod rig;
 #[path = "laws/scenario.rs"]

@@ -165,6 +165,8 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
         },
         limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
         concurrency: pdns.concurrency,
+        clock: Metrics::now,
+        chance: rand::random::<f64>,
         metrics,
         memory: Mutex::new(Memory::default()),
     })

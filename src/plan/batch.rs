@@ -42,6 +42,14 @@ impl Batch {
         deletes.chain(writes).map(|(n, t, c)| element(n, t, c, dialect)).collect()
     }
 
+    /// Deletes of what carries no note.
+    #[must_use]
+    pub fn unnoted(&self) -> Vec<(Name, RecordType)> {
+        let each = self.names.iter().flat_map(|(name, c)| c.types.iter().map(move |t| (name, t)));
+        let unnoted = each.filter(|(_, (_, c))| matches!(c, Change::Delete { unnoted: true, .. }));
+        unnoted.map(|(name, (rtype, _))| (name.clone(), *rtype)).collect()
+    }
+
     /// Splits it by names in two halves; `None` if it holds one name only.
     #[must_use]
     pub fn halves(mut self) -> Option<(Batch, Batch)> {

@@ -16,6 +16,7 @@ pub mod desired;
 mod diff;
 mod evidence;
 pub mod guard;
+pub mod memory;
 pub mod note;
 pub mod objects;
 pub mod outcome;
@@ -34,6 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use brakes::brake;
 pub use guard::{Evidence, LiveObject, confirm};
+pub use memory::Memory;
 pub use objects::ObjectPlan;
 pub use outcome::{Applied, Failure, Outcome, Proof, ZoneApplied};
 pub use set_plan::SetPlan;
@@ -59,13 +61,6 @@ pub struct Policy {
     pub brakes: brakes::Brakes,
 }
 
-/// What one pass leaves for the next. Losing it costs requests, never correctness.
-#[derive(Clone, Debug, Default)]
-pub struct Memory {
-    /// When each zone's mark was acknowledged, in milliseconds on the pass's clock.
-    pub marks: BTreeMap<Name, u64>,
-}
-
 /// Everything that one pass means to do, and what it will say about what it does not do.
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -82,6 +77,8 @@ pub struct Plan {
     pub holds: Vec<brakes::Hold>,
     /// Why PowerDNS could not be read at all.
     pub blind: Option<String>,
+    /// Uids of record sets whose word stands although their zone cannot be read: it was proven a short while ago.
+    pub keeping: BTreeSet<String>,
 }
 
 /// Decides what one pass does.

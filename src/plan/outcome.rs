@@ -1,7 +1,7 @@
 //! What the servers answered to one pass's requests. Only this can become a claim of success:
 //! `Proof` has no other source than an answer, and `settle` takes nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::conditions::{reason, sentence};
 use crate::dns::name::Name;
@@ -49,6 +49,10 @@ pub enum Failure {
     Unknown(String),
     /// It was never sent, because something before it failed.
     NotSent(String),
+    /// Whatever answered is not PowerDNS; its status.
+    NotPowerDns(u16),
+    /// It was acknowledged several times in a row, and something else is read; both texts.
+    InVain(String),
 }
 
 impl Failure {
@@ -75,22 +79,14 @@ impl Failure {
             }
             Failure::Unknown(detail) => (reason::PDNS_ERROR, detailed(sentence::FAILED, detail)),
             Failure::NotSent(detail) => (reason::PENDING, detailed(sentence::PENDING_NAME, detail)),
-        }
-    }
-
-    /// Whether the next pass may well succeed without anybody changing anything.
-    #[must_use]
-    pub fn passing(&self) -> bool {
-        match self {
-            Failure::Refused(_)
-            | Failure::RefusedAs(_)
-            | Failure::Conflict(_)
-            | Failure::NameHeld(_) => false,
-            Failure::ZoneMissing
-            | Failure::Unauthorized
-            | Failure::Status(_)
-            | Failure::Unknown(_)
-            | Failure::NotSent(_) => true,
+            Failure::NotPowerDns(code) => {
+                let detail = format!("what answered {code} is not PowerDNS");
+                (reason::PDNS_ERROR, detailed(sentence::FAILED, &detail))
+            }
+            Failure::InVain(detail) => {
+                let detail = format!("PowerDNS acknowledges it without serving it: {detail}");
+                (reason::PDNS_ERROR, detailed(sentence::FAILED, &detail))
+            }
         }
     }
 }
@@ -111,6 +107,18 @@ pub struct ZoneApplied {
     pub marked_at: Option<u64>,
     /// Each RRset change that was tried.
     pub keys: BTreeMap<(Name, RecordType), Outcome>,
+    /// Nothing was sent: these are the answers of an earlier pass.
+    pub remembered: bool,
+    /// A request failed for no fault of one name, so that the rest was not tried.
+    pub stopped: bool,
+    /// Names that failed alone, with the type at fault, where it is known.
+    pub isolated: BTreeMap<Name, (Option<RecordType>, Failure)>,
+    /// RRset changes that were acknowledged, whatever `keys` says of them.
+    pub acked: BTreeSet<(Name, RecordType)>,
+    /// The same for the zone's own step.
+    pub step_acked: bool,
+    /// Names that were being sent when the server went away.
+    pub crashed: BTreeSet<Name>,
 }
 
 impl Applied {

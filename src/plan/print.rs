@@ -61,7 +61,7 @@ impl Plan {
 
 impl Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { zones, sets, objects, orphans, holds, blind } = self.plan;
+        let Plan { zones, sets, objects, orphans, holds, blind, .. } = self.plan;
         if let Some(why) = blind {
             writeln!(f, "unread    everything: {why}")?;
         }

@@ -11,7 +11,7 @@ use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::sets::was_programmed;
-use super::statuses::{Said, StatusWrite, set_status, spelled, zone_status};
+use super::statuses::{self, Said, StatusWrite, set_status, spelled, zone_status};
 use super::summary::{Summary, Waiting, summarize};
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -31,6 +31,8 @@ pub struct Aftermath {
     pub repointed: Vec<(Meta, Vec<Owner>)>,
     /// DNSZones that lose our finalizer, once these record sets have lost theirs.
     pub zone_releases: Vec<(Meta, BTreeSet<String>)>,
+    /// Record sets of which every name was read equal or acknowledged in this pass, with their generation, by uid.
+    pub proven: BTreeMap<String, i64>,
     /// The pass in figures and names.
     pub summary: Summary,
 }
@@ -64,7 +66,12 @@ fn settle_sets(
                 }
             }
         } else if !set.going && set.controller != Controller::OtherAccepted {
-            out.statuses.extend(set_status(set, &names(set, applied), now));
+            let keeps = set.accepted.is_ok() && plan.keeping.contains(uid);
+            let names = names(set, applied);
+            if statuses::whole(set, &names) {
+                out.proven.insert(uid.clone(), set.meta.generation);
+            }
+            out.statuses.extend(set_status(set, &names, now).filter(|_| !keeps));
             if let Some(owners) = &set.repointed
                 && unproved(plan, applied, uid, set).is_none()
             {

@@ -59,6 +59,8 @@ pub struct ServerZone {
     pub account: String,
     /// Milliseconds on the pass's clock when the request for the contents was sent.
     pub read_began: u64,
+    /// It was not asked for in this pass, because it failed a short while ago.
+    pub resting: bool,
     /// Its RRsets, or why they are unknown.
     pub contents: Result<ZoneContents, String>,
 }
@@ -77,6 +79,8 @@ impl ServerZone {
 pub struct ZoneContents {
     /// Also holds comment-only entries, which are no RRsets (`StoredRrset::exists`).
     pub names: BTreeMap<Name, BTreeMap<String, StoredRrset>>,
+    /// Names at which the server shows one type more than once: what is there is not known.
+    pub doubled: BTreeSet<Name>,
 }
 
 impl ZoneContents {

@@ -41,8 +41,7 @@ pub(super) fn set_status(
     };
     let failing =
         || names.iter().filter(|(_, said)| said.0 != Truth::True).map(|(n, _)| n.as_str());
-    let whole = failing().next().is_none() && !set.partly_known && !names.is_empty();
-    let programmed = if whole && truth == Truth::True {
+    let programmed = if whole(set, names) {
         let count = (names.len() > LISTED_NAMES).then(|| format!("{} names", names.len()));
         let message = sentence::detailed(sentence::ALL_PROGRAMMED, &count.unwrap_or_default());
         (Truth::True, reason::PROGRAMMED, message)
@@ -79,6 +78,12 @@ pub(super) fn set_status(
         .collect();
     let body = json!({"status": {"conditions": values(&conditions), "recordSets": names}});
     Some(StatusWrite { kind: crate::api::KIND_RECORD_SET, meta: meta.clone(), body })
+}
+
+/// Whether every name of an accepted set's spec is served.
+pub(super) fn whole(set: &SetPlan, names: &BTreeMap<String, Said>) -> bool {
+    let served = names.values().all(|said| said.0 == Truth::True);
+    served && set.accepted.is_ok() && !set.partly_known && !names.is_empty()
 }
 
 /// The status that says a set is accepted, written before anything is written for it; `None` if stored.

@@ -59,8 +59,20 @@ pub struct Summary {
     /// PowerDNS could not be read at all.
     #[serde(skip)]
     pub blind: bool,
-    /// Whether another pass soon may do more without anybody changing anything.
+    /// Something in Kubernetes was not written or has changed meanwhile: another pass soon may do more.
     pub again: bool,
+    /// Milliseconds until another pass can do more with PowerDNS, if there is such a time.
+    #[serde(skip)]
+    pub wait: Option<u64>,
+    /// Brakes that hold something.
+    #[serde(skip)]
+    pub holds: usize,
+    /// Zones, and names, that wait for their next try.
+    #[serde(skip)]
+    pub backed_off: (usize, usize),
+    /// Names that PowerDNS acknowledges without serving them.
+    #[serde(skip)]
+    pub in_vain: usize,
 }
 
 impl Summary {
@@ -79,6 +91,7 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
         marking: plan.zones.values().filter(|z| z.marking).count(),
         record_sets: plan.sets.len(),
         orphans: plan.orphans.iter().map(ToString::to_string).collect(),
+        holds: plan.holds.len(),
         left_alone: plan.zones.values().filter(|z| !z.goes()).map(|z| z.leftovers.len()).sum(),
         ..Summary::default()
     };
@@ -118,7 +131,6 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
         }
     }
     out.sets(plan, waiting);
-    out.again |= plan.blind.is_some() || plan.zones.values().any(|z| z.passing);
     out.failed.sort();
     out.held.sort();
     out
@@ -150,9 +162,21 @@ impl Summary {
         }
     }
 
+    /// A conflict with what others wrote is no failure of anybody here.
     fn fail(&mut self, what: &str, failure: &Failure) {
-        self.again |= failure.passing();
-        self.failed.push(format!("{what}: {}", failure.condition().1));
+        let list = match failure {
+            Failure::Conflict(_) | Failure::NameHeld(_) => &mut self.held,
+            Failure::Refused(_)
+            | Failure::RefusedAs(_)
+            | Failure::ZoneMissing
+            | Failure::Unauthorized
+            | Failure::Status(_)
+            | Failure::Unknown(_)
+            | Failure::NotSent(_)
+            | Failure::NotPowerDns(_)
+            | Failure::InVain(_) => &mut self.failed,
+        };
+        list.push(format!("{what}: {}", failure.condition().1));
     }
 
     fn counter(&mut self, change: &Change) -> &mut usize {

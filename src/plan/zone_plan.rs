@@ -7,6 +7,7 @@ use super::World;
 use super::change::{Change, DeleteReason, Leftover, NameChange, Verdict};
 use super::claims::{Claim, ZoneView};
 use super::diff::decide_name;
+use super::memory::Known;
 use super::note::{Mark, mark};
 use super::set_plan::Verdicts;
 use super::sets::Place;
@@ -45,6 +46,10 @@ pub struct ZonePlan {
     pub carried: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
     /// Which of SOA and NS are at the apex as read.
     pub apex: BTreeSet<RecordType>,
+    /// What it holds could not be read.
+    pub unread: bool,
+    /// What is known to fail, from passes before.
+    pub known: Known,
 }
 
 impl ZonePlan {
@@ -138,6 +143,8 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         leftovers: Vec::new(),
         carried: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
         apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
+        unread: contents.is_none(),
+        known: Known::default(),
     };
     let claims = claims(world, domain);
     let verdicts = match contents {
@@ -183,6 +190,13 @@ fn decide_names(
         contents.names.keys().chain(claims.keys()).chain(apex.as_ref()).collect();
     for name in names {
         let claims = claims.get(name).map_or(&[] as &[Claim<'_>], Vec::as_slice);
+        if contents.doubled.contains(name) {
+            let why = "PowerDNS shows more than one RRset of one type at this name";
+            let not = Verdict::Not(reason::PDNS_ERROR, sentence::detailed(sentence::FAILED, why));
+            verdicts
+                .extend(claims.iter().map(|c| ((c.uid().to_owned(), name.clone()), not.clone())));
+            continue;
+        }
         let class = if name == domain { &from_class } else { &nothing };
         let mut decision = decide_name(&view, name, claims, class, contents.names.get(name));
         let into = if plan.passing { &mut plan.postponed } else { &mut plan.names };

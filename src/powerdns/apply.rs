@@ -1,18 +1,23 @@
-//! Carrying out one zone's plan: one request at a time, each outcome written down, a refused name cut
-//! out so that its neighbours are served.
+//! Carrying out one zone's plan: the zone's own step, then its names, one request at a time, each outcome written
+//! down. `isolation` sends a batch, `serial` the apex SOA.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::client::{Client, Error};
-use super::wire::{contents, offender};
+use super::wire::offender;
 use crate::dns::name::Name;
-use crate::dns::rdata::{Dialect, Rdata, Soa, serial_lt};
-use crate::dns::rrset::{Contents, RecordType};
-use crate::plan::batch::{Batch, Limits, batches, element, replace};
+use crate::dns::rdata::Dialect;
+use crate::dns::rrset::RecordType;
+use crate::plan::batch::{Batch, Limits, batches};
 use crate::plan::change::{Change, NameChange};
+use crate::plan::memory::Known;
 use crate::plan::{Failure, Outcome, Proof, ZoneApplied, ZonePlan, ZoneStep};
+
+/// Longest time that one zone's requests may take together in one pass, in milliseconds: what is left then waits for the
+/// next.
+const DEADLINE: u64 = 30_000;
 
 /// What every zone's task needs.
 #[derive(Debug)]
@@ -30,32 +35,33 @@ pub async fn apply_zone(
     applier: &Applier<'_>,
     zone: &Name,
     plan: &ZonePlan,
-    now: impl Fn() -> u64,
+    now: impl Fn() -> u64 + Sync,
 ) -> ZoneApplied {
     let mut task = Task {
         applier,
         zone,
         id: plan.id.as_deref().unwrap_or(zone.as_str()),
+        known: &plan.known,
+        until: now() + DEADLINE,
+        now: &now,
         out: ZoneApplied::default(),
+        failing: Vec::new(),
     };
+    if let Some(before) = &plan.known.zone {
+        task.say_again(before, plan);
+        return task.out;
+    }
     let mut names = plan.names.clone();
-    let step = match &plan.step {
-        ZoneStep::Keep => None,
-        ZoneStep::Create { account, .. } => Some(task.create(account, &mut names).await),
-        ZoneStep::Mark { account, expected, .. } | ZoneStep::Remark { account, expected, .. } => {
-            Some(task.mark(account, expected).await)
-        }
-        ZoneStep::Delete { comments, .. } => Some(task.delete(comments).await),
-    };
-    match step {
+    match task.step(&plan.step, &mut names).await {
         Some(Err(failure)) => {
             for (name, change) in &names {
                 task.fail(name, change, &failure);
             }
             task.out.zone = Some(Outcome::Failed(failure));
+            task.out.stopped = true;
         }
         Some(Ok(proof)) => {
-            task.out.zone = Some(Outcome::Done(proof));
+            task.out.zone = Some(task.step_outcome(proof));
             if matches!(plan.step, ZoneStep::Mark { .. }) {
                 task.out.marked_at = Some(now());
             }
@@ -66,49 +72,105 @@ pub async fn apply_zone(
     task.out
 }
 
-struct Task<'a> {
-    applier: &'a Applier<'a>,
-    zone: &'a Name,
-    id: &'a str,
-    out: ZoneApplied,
+pub(super) struct Task<'a> {
+    pub(super) applier: &'a Applier<'a>,
+    pub(super) zone: &'a Name,
+    pub(super) id: &'a str,
+    pub(super) known: &'a Known,
+    until: u64,
+    now: &'a (dyn Fn() -> u64 + Sync),
+    pub(super) out: ZoneApplied,
+    /// Names that failed alone in a row, each for no fault that the server told.
+    pub(super) failing: Vec<Name>,
 }
 
-type Names = BTreeMap<Name, NameChange>;
+pub(super) type Names = BTreeMap<Name, NameChange>;
 
 impl Task<'_> {
-    fn client(&self) -> &Client {
+    pub(super) fn client(&self) -> &Client {
         self.applier.client
     }
 
-    /// Creates the zone with as many RRsets as fit; what was sent is taken out of `names`. After any
-    /// error but a refusal the zone may exist: it is left for the next pass, which reads it.
+    /// Nothing is sent: what the last try said is said again, to the letter.
+    fn say_again(&mut self, before: &ZoneApplied, plan: &ZonePlan) {
+        let unsent = || Outcome::Failed(not_tried());
+        let again = |outcome: Option<&Outcome>| match outcome {
+            Some(Outcome::Failed(failure)) => Outcome::Failed(failure.clone()),
+            Some(Outcome::Done(_)) | None => unsent(),
+        };
+        for (name, change) in &plan.names {
+            for rtype in change.types.keys() {
+                let key = (name.clone(), *rtype);
+                let outcome = again(before.keys.get(&key));
+                self.out.keys.insert(key, outcome);
+            }
+        }
+        if plan.step != ZoneStep::Keep {
+            self.out.zone = Some(again(before.zone.as_ref()));
+        }
+        self.out.remembered = true;
+    }
+
+    async fn step(&mut self, step: &ZoneStep, names: &mut Names) -> Option<Result<Proof, Failure>> {
+        match step {
+            ZoneStep::Keep => None,
+            ZoneStep::Create { account, .. } => Some(self.create(account, names).await),
+            ZoneStep::Mark { account, expected, .. }
+            | ZoneStep::Remark { account, expected, .. } => {
+                Some(self.mark(account, expected).await)
+            }
+            ZoneStep::Delete { comments, .. } => Some(self.delete(comments).await),
+        }
+    }
+
+    fn step_outcome(&mut self, proof: Proof) -> Outcome {
+        self.out.step_acked = true;
+        if self.known.step_in_vain {
+            let why = "the zone itself is not as acknowledged".to_owned();
+            return Outcome::Failed(Failure::InVain(why));
+        }
+        Outcome::Done(proof)
+    }
+
+    /// Creates the zone with as many RRsets as fit; what was sent is taken out of `names`. What the records may be to
+    /// blame for leaves a zone without them; after any other error it may exist, and the next pass reads it.
     async fn create(&mut self, account: &str, names: &mut Names) -> Result<Proof, Failure> {
-        let first = batches(names, self.applier.dialect, self.applier.limits).into_iter().next();
+        let mut fit = names.clone();
+        fit.retain(|name, _| !self.known.names.contains_key(name));
+        let first = batches(&fit, self.applier.dialect, self.applier.limits).into_iter().next();
         let first = first.unwrap_or_else(|| Batch { names: Names::new() });
-        match self.post(account, &first).await {
+        let error = match self.post(account, &first).await {
             Ok(proof) => {
                 for (name, change) in &first.names {
                     names.remove(name);
                     self.done(name, change, proof);
                 }
-                Ok(proof)
+                return Ok(proof);
             }
-            Err(Error::Status { status: 422, text }) => {
-                tracing::warn!(zone = %self.zone, "zone refused with its records; created bare");
-                tracing::debug!(zone = %self.zone, text, "refused");
-                let bare = self.bare_apex(&first);
-                let proof = self.post(account, &bare).await.map_err(|e| self.failed(&e))?;
-                for (name, change) in &bare.names {
-                    self.done(name, change, proof);
-                    if let Some(left) = names.get_mut(name) {
-                        left.types.retain(|t, _| !change.types.contains_key(t));
-                    }
-                }
-                names.retain(|_, change| !change.types.is_empty());
-                Ok(proof)
-            }
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => error,
+        };
+        let failure = self.failed(&error);
+        let bare = self.bare_apex(&first);
+        let refused = matches!(error, Error::Status { status: 400 | 413 | 422, .. });
+        let may_be_records = refused || (error.may_be_content() && self.absent().await);
+        if !may_be_records || bare == first {
+            return Err(failure);
         }
+        tracing::warn!(zone = %self.zone, "zone refused with its records; created bare");
+        let proof = self.post(account, &bare).await.map_err(|e| self.failed(&e))?;
+        for (name, change) in &bare.names {
+            self.done(name, change, proof);
+            if let Some(left) = names.get_mut(name) {
+                left.types.retain(|t, _| !change.types.contains_key(t));
+            }
+        }
+        names.retain(|_, change| !change.types.is_empty());
+        Ok(proof)
+    }
+
+    /// Whether the list, asked again, does not have the zone.
+    async fn absent(&self) -> bool {
+        matches!(self.client().find(self.zone.as_str()).await, Ok(None))
     }
 
     /// What the class made of the apex, without what record sets declare.
@@ -148,11 +210,12 @@ impl Task<'_> {
             cleared.map_err(|e| self.failed(&e))?;
         }
         match self.client().delete(self.id).await {
-            Err(Error::Status { status: 404, .. }) => {
+            Err(error @ Error::Status { status: 404, .. }) => {
+                let failure = self.failed(&error);
                 let found = self.client().find(self.zone.as_str()).await;
                 match found.map_err(|e| self.failed(&e))? {
-                    None => Proof::of(200).ok_or(Failure::ZoneMissing),
-                    Some(_) => Err(Failure::ZoneMissing),
+                    None => Proof::of(200).ok_or(failure),
+                    Some(_) => Err(failure),
                 }
             }
             other => other.map_err(|e| self.failed(&e)),
@@ -162,147 +225,53 @@ impl Task<'_> {
     /// Writes names in batches, and the apex SOA apart. After a failure that may strike any request, the
     /// rest of the zone is not tried.
     async fn write(&mut self, mut names: Names) {
+        let mut queue = self.known_to_fail(&mut names);
         let soa = names.get_mut(self.zone).and_then(|apex| apex.types.remove(&RecordType::Soa));
         names.retain(|_, change| !change.types.is_empty());
-        let mut queue = batches(&names, self.applier.dialect, self.applier.limits);
-        queue.reverse();
+        let singly = names.extract_if(.., |name, _| self.known.singly.contains(name));
+        let singly: Vec<Batch> =
+            singly.map(|(name, change)| Batch { names: Names::from([(name, change)]) }).collect();
+        queue.extend(singly.into_iter().rev());
+        let mut all = batches(&names, self.applier.dialect, self.applier.limits);
+        all.reverse();
+        queue.append(&mut all);
         let mut stopped: Option<Failure> = None;
         while let Some(batch) = queue.pop() {
+            if stopped.is_none() && (self.now)() > self.until {
+                stopped = Some(Failure::NotSent("the zone's time in this pass is over".to_owned()));
+            }
             if stopped.is_some() {
-                let why = Failure::NotSent("an earlier request for the zone failed".to_owned());
+                let why = not_tried();
                 batch.names.iter().for_each(|(name, change)| self.fail(name, change, &why));
                 continue;
             }
+            let unnoted = batch.unnoted();
             match self.send(batch).await {
                 Ok(follow_up) => queue.extend(follow_up),
                 Err(failure) => stopped = Some(failure),
             }
+            // A note written after one of these failed would end the evidence that it rests on.
+            let failed = unnoted.iter().find_map(|key| match self.out.keys.get(key) {
+                Some(Outcome::Failed(failure)) => Some(failure.clone()),
+                Some(Outcome::Done(_)) | None => None,
+            });
+            stopped = stopped.or(failed);
         }
         if let Some(change) = soa {
-            let outcome = match stopped {
-                None => self.write_soa(&change).await.map_or_else(Outcome::Failed, Outcome::Done),
-                Some(failure) => Outcome::Failed(failure),
-            };
-            self.out.keys.insert((self.zone.clone(), RecordType::Soa), outcome);
-        }
-    }
-
-    /// Sends one batch. A refusal gives what is to be sent next: the rest without the refused name, or two
-    /// halves where the text names none. With n names and k bad ones that is one request more for each that is
-    /// named, and at most 1 + 2k·⌈log₂ n⌉ in all where none is.
-    async fn send(&mut self, mut batch: Batch) -> Result<Vec<Batch>, Failure> {
-        let rrsets = batch.to_json(self.applier.dialect);
-        let error = match self.client().patch(self.id, rrsets).await {
-            Ok(proof) => {
-                batch.names.iter().for_each(|(name, change)| self.done(name, change, proof));
-                return Ok(Vec::new());
-            }
-            Err(error) => error,
-        };
-        let failure = self.failed(&error);
-        let Error::Status { status: status @ (400 | 413 | 422), text } = error else {
-            batch.names.iter().for_each(|(name, change)| self.fail(name, change, &failure));
-            return Err(failure);
-        };
-        let named =
-            offender(&text).filter(|(name, _)| status == 422 && batch.names.contains_key(name));
-        let Some((name, rtype)) = named else {
-            return Ok(match batch.clone().halves() {
-                Some((first, second)) => vec![second, first],
-                None => self.refuse_all(batch, None, &failure),
-            });
-        };
-        let refused = batch.names.remove(&name).unwrap_or_default();
-        let alone = Batch { names: Names::from([(name, refused)]) };
-        let mut next = self.refuse_all(alone, rtype, &failure);
-        if !batch.names.is_empty() {
-            next.push(batch);
-        }
-        Ok(next)
-    }
-
-    /// Writes down a refused name, whole; deletes that its writers asked for themselves go on alone,
-    /// unless the writer is the one that was refused.
-    fn refuse_all(&mut self, batch: Batch, rtype: Option<RecordType>, why: &Failure) -> Vec<Batch> {
-        let mut next = Vec::new();
-        for (name, change) in batch.names {
-            let writes = |c: &Change| !matches!(c, Change::Delete { .. });
-            let refused: Vec<String> = change
-                .types
-                .iter()
-                .filter(|(t, c)| writes(c) && rtype.is_none_or(|r| r == **t))
-                .filter_map(|(_, c)| match c {
-                    Change::Replace { by, .. } => by.as_ref().map(|p| p.uid.clone()),
-                    Change::Adopt { by, .. } | Change::Delete { by, .. } => Some(by.uid.clone()),
-                })
-                .collect();
-            let writing = change.types.values().any(writes);
-            let mut alone = NameChange::default();
-            for (t, c) in change.types {
-                let outcome = match &c {
-                    Change::Delete { by, why: reason, .. }
-                        if writing && reason.stands_alone() && !refused.contains(&by.uid) =>
-                    {
-                        alone.types.insert(t, c);
-                        continue;
-                    }
-                    Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => {
-                        match rtype.filter(|r| *r != t) {
-                            Some(other) => {
-                                Failure::NameHeld(format!("{other} at this name was refused"))
-                            }
-                            None => why.clone(),
-                        }
-                    }
-                };
-                self.out.keys.insert((name.clone(), t), Outcome::Failed(outcome));
-            }
-            if !alone.types.is_empty() {
-                next.push(Batch { names: Names::from([(name, alone)]) });
+            match stopped {
+                None => self.soa(&change).await,
+                Some(ref failure) => {
+                    let key = (self.zone.clone(), RecordType::Soa);
+                    self.out.keys.insert(key, Outcome::Failed(failure.clone()));
+                }
             }
         }
-        next
-    }
-
-    /// Writes the apex SOA in a request of its own; new contents directly after reading the stored ones, with a
-    /// serial that is not lower (RFC 1982): the server takes any serial it is sent.
-    async fn write_soa(&self, change: &Change) -> Result<Proof, Failure> {
-        let dialect = self.applier.dialect;
-        let rrset = match change {
-            Change::Replace { contents, comments, .. } => {
-                let raised = self.not_lowered(contents).await?;
-                replace(
-                    self.zone,
-                    raised.as_ref().unwrap_or(contents),
-                    comments.as_deref(),
-                    dialect,
-                )
-            }
-            Change::Adopt { .. } | Change::Delete { .. } => {
-                element(self.zone, RecordType::Soa, change, dialect)
-            }
-        };
-        self.client().patch(self.id, vec![rrset]).await.map_err(|e| self.failed(&e))
-    }
-
-    /// The declared SOA with the stored serial, where its own is lower or not given.
-    async fn not_lowered(&self, declared: &Contents) -> Result<Option<Contents>, Failure> {
-        let body = self.client().zone(self.id).await.map_err(|e| self.failed(&e))?;
-        let stored = contents(body.rrsets);
-        let stored = stored.get(self.zone, RecordType::Soa);
-        let stored = stored.and_then(|r| r.contents(RecordType::Soa));
-        let serial = stored.as_ref().and_then(soa).map(Soa::serial);
-        Ok(match (soa(declared), serial) {
-            (Some(soa), Some(serial)) if soa.serial() == 0 || serial_lt(soa.serial(), serial) => {
-                Contents::new(declared.ttl(), [Rdata::Soa(soa.with_serial(serial))].into())
-            }
-            _ => None,
-        })
+        self.out.stopped |= stopped.is_some();
     }
 
     /// Logs an error and gives the failure's class. A server's text can quote contents: it is for debugging.
-    fn failed(&self, error: &Error) -> Failure {
-        if let Error::Status { status, text } = error {
+    pub(super) fn failed(&self, error: &Error) -> Failure {
+        if let Error::Status { status, text, .. } = error {
             let about = offender(text).map(|(name, _)| name.to_string()).unwrap_or_default();
             tracing::warn!(zone = %self.zone, status, about, "PowerDNS refused a request");
             tracing::debug!(zone = %self.zone, status, text, "PowerDNS refused a request");
@@ -312,24 +281,25 @@ impl Task<'_> {
         error.failure()
     }
 
-    fn done(&mut self, name: &Name, change: &NameChange, proof: Proof) {
+    pub(super) fn done(&mut self, name: &Name, change: &NameChange, proof: Proof) {
+        let in_vain = self.known.in_vain.get(name);
         for rtype in change.types.keys() {
-            self.out.keys.insert((name.clone(), *rtype), Outcome::Done(proof));
+            let outcome = match in_vain {
+                Some(failure) => Outcome::Failed(failure.clone()),
+                None => Outcome::Done(proof),
+            };
+            self.out.acked.insert((name.clone(), *rtype));
+            self.out.keys.insert((name.clone(), *rtype), outcome);
         }
     }
 
-    fn fail(&mut self, name: &Name, change: &NameChange, failure: &Failure) {
+    pub(super) fn fail(&mut self, name: &Name, change: &NameChange, failure: &Failure) {
         for rtype in change.types.keys() {
             self.out.keys.insert((name.clone(), *rtype), Outcome::Failed(failure.clone()));
         }
     }
 }
 
-/// The SOA in an SOA RRset.
-fn soa(contents: &Contents) -> Option<&Soa> {
-    contents.values().iter().find_map(
-        |value| {
-            if let Rdata::Soa(soa) = value { Some(soa) } else { None }
-        },
-    )
+fn not_tried() -> Failure {
+    Failure::NotSent("an earlier request for the zone failed".to_owned())
 }

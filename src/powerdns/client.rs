@@ -53,10 +53,12 @@ pub enum Error {
         status: u16,
         /// The `error` member, or the whole body cut short.
         text: String,
+        /// The body is PowerDNS' own JSON, and not that of something else that listens there.
+        own: bool,
     },
     /// No answer: the request may have been carried out.
-    #[error("no answer from PowerDNS: {0}")]
-    Transport(String),
+    #[error("no answer from PowerDNS ({0})")]
+    Transport(Lost),
     /// A 2xx answer that is not what the API sends.
     #[error("unreadable answer from PowerDNS: {0}")]
     Malformed(String),
@@ -73,16 +75,58 @@ pub enum Error {
     },
 }
 
+/// How an answer got lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+pub enum Lost {
+    /// It did not come in time.
+    #[error("time-out")]
+    TimeOut,
+    /// No connection was made: nothing was sent.
+    #[error("connection refused")]
+    Refused,
+    /// The connection broke before an answer began.
+    #[error("the connection was reset")]
+    Reset,
+    /// It broke within the answer.
+    #[error("the answer was cut off")]
+    Cut,
+}
+
 impl Error {
+    /// Whether what was sent may be to blame, though the server does not say so: it failed, or broke the connection. A
+    /// server that keeps silent is in trouble itself.
+    #[must_use]
+    pub fn may_be_content(&self) -> bool {
+        match self {
+            Error::Status { status, .. } => *status >= 500,
+            Error::Transport(lost) => matches!(lost, Lost::Reset | Lost::Cut),
+            Error::Malformed(_) | Error::Stopping | Error::Key { .. } => false,
+        }
+    }
+
+    /// Whether something else than PowerDNS answered: a 404 of PowerDNS is JSON, and it redirects nobody.
+    #[must_use]
+    pub fn foreign(&self) -> bool {
+        match self {
+            Error::Status { status, own, .. } => {
+                (300..400).contains(status) || (*status == 404 && !own)
+            }
+            Error::Transport(_) | Error::Malformed(_) | Error::Stopping | Error::Key { .. } => {
+                false
+            }
+        }
+    }
+
     /// The failure's class for the plan; the server's text stays behind.
     #[must_use]
     pub fn failure(&self) -> Failure {
         match self {
             Error::Status { status: 401, .. } => Failure::Unauthorized,
-            Error::Status { status: 404, .. } => Failure::ZoneMissing,
-            Error::Status { status: 422, text } => refusal(text),
+            Error::Status { status: 404, own: true, .. } => Failure::ZoneMissing,
+            Error::Status { status, .. } if self.foreign() => Failure::NotPowerDns(*status),
+            Error::Status { status: 422, text, .. } => refusal(text),
             Error::Status { status, .. } => Failure::Status(*status),
-            Error::Transport(_) => Failure::Unknown("no answer from PowerDNS".to_owned()),
+            Error::Transport(lost) => Failure::Unknown(format!("no answer from PowerDNS ({lost})")),
             Error::Malformed(_) => Failure::Unknown("unreadable answer from PowerDNS".to_owned()),
             Error::Stopping => Failure::NotSent("the daemon is stopping".to_owned()),
             Error::Key { .. } => Failure::NotSent("the PowerDNS API key cannot be read".to_owned()),
@@ -122,7 +166,7 @@ impl Client {
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(options.request_timeout)
             .build()
-            .map_err(|e| Error::Transport(e.to_string()))?;
+            .map_err(|e| Error::Malformed(e.to_string()))?;
         Ok(Client { http, options, key: RwLock::new(None), limiter, metrics, stop })
     }
 
@@ -238,8 +282,11 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Proof, Error> {
-        let (status, text) = self.send(method, path, body).await?;
-        Proof::of(status).ok_or(Error::Status { status, text })
+        // PowerDNS answers a write with one of two statuses; another success is somebody else's.
+        let expected = if method == Method::POST { 201 } else { 204 };
+        let (status, _) = self.send(method, path, body).await?;
+        let proof = Proof::of(status).filter(|_| status == expected);
+        proof.ok_or_else(|| Error::Malformed(format!("status {status} to a write")))
     }
 
     /// Sends one request under the limits; 2xx gives status and body, lossily as text: sqlite hands back
@@ -274,7 +321,7 @@ impl Client {
         };
         let (status, bytes) = answer.await.map_err(|e| {
             self.metrics.powerdns_request(method.as_str(), "none");
-            Error::Transport(reason(&e))
+            lost(&e)
         })?;
         self.metrics.powerdns_request(method.as_str(), &status.to_string());
         tracing::debug!(%method, path, status, "PowerDNS request");
@@ -284,21 +331,21 @@ impl Client {
         }
         let error = serde_json::from_str::<Value>(&text).ok();
         let error = error.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
+        let own = error.is_some();
         let text = error.unwrap_or(&text).chars().take(500).collect();
-        Err(Error::Status { status, text })
+        Err(Error::Status { status, text, own })
     }
 }
 
-/// A transport error with its causes and without its URL.
-fn reason(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "time-out".to_owned();
-    }
-    let mut out = String::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        out = error.to_string();
-        cause = error.source();
-    }
-    if out.is_empty() { "connection failed".to_owned() } else { out }
+/// The class of a transport error: its text differs from one system to the next.
+fn lost(error: &reqwest::Error) -> Error {
+    Error::Transport(if error.is_timeout() {
+        Lost::TimeOut
+    } else if error.is_connect() {
+        Lost::Refused
+    } else if error.is_body() || error.is_decode() {
+        Lost::Cut
+    } else {
+        Lost::Reset
+    })
 }

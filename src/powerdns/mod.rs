@@ -3,11 +3,13 @@
 
 mod apply;
 mod client;
+mod isolation;
 mod limiter;
 mod read;
+mod serial;
 pub mod wire;
 
 pub use apply::{Applier, apply_zone};
-pub use client::{Client, Error, Key, Options};
+pub use client::{Client, Error, Key, Lost, Options};
 pub use limiter::Limiter;
-pub use read::read;
+pub use read::{Reading, read};

@@ -9,9 +9,20 @@ use super::wire::{ListedZone, contents};
 use crate::dns::name::Name;
 use crate::plan::snapshot::{Server, ServerZone};
 
+/// How the zones are read.
+#[derive(Debug)]
+pub struct Reading {
+    /// Zones side by side.
+    pub concurrency: usize,
+    /// How many zones others let go first: each pass begins with another.
+    pub turn: usize,
+    /// Zones that are not asked for now, with the reason.
+    pub resting: BTreeMap<Name, String>,
+}
+
 /// Reads everything. A failure makes something unread, never absent: the whole where the list or the server's
 /// description cannot be had, else one zone. `now` gives milliseconds on the pass's clock.
-pub async fn read(client: &Client, concurrency: usize, now: impl Fn() -> u64) -> Server {
+pub async fn read(client: &Client, reading: &Reading, now: impl Fn() -> u64) -> Server {
     let listed = async {
         client.refresh_key().await?;
         Ok((client.capabilities().await?, client.list().await?))
@@ -25,22 +36,36 @@ pub async fn read(client: &Client, concurrency: usize, now: impl Fn() -> u64) ->
     };
     // A view's variant has an inner `..`: its name does not parse, and it is no zone to manage here.
     let named = listed.into_iter().filter_map(|z| Some((Name::parse(&z.name).ok()?, z)));
+    let mut named: Vec<(Name, ListedZone)> = named.collect();
+    let turn = reading.turn.checked_rem(named.len()).unwrap_or_default();
+    named.rotate_left(turn);
     let zones: BTreeMap<Name, ServerZone> = stream::iter(named)
         .map(|(name, listed)| {
             let began = now();
-            async move { (name, read_zone(client, listed, began).await) }
+            let resting = reading.resting.get(&name);
+            async move { (name, read_zone(client, listed, began, resting).await) }
         })
-        .buffer_unordered(concurrency.max(1))
+        .buffer_unordered(reading.concurrency.max(1))
         .collect()
         .await;
     Server { capabilities: Some(capabilities), zones: Ok(zones) }
 }
 
-async fn read_zone(client: &Client, listed: ListedZone, read_began: u64) -> ServerZone {
+async fn read_zone(
+    client: &Client,
+    listed: ListedZone,
+    read_began: u64,
+    resting: Option<&String>,
+) -> ServerZone {
     let ListedZone { id, name, kind, account } = listed;
-    let mut zone = ServerZone { id, kind, account, read_began, contents: Err(String::new()) };
+    let contents_unread = Err(resting.cloned().unwrap_or_default());
+    let resting = resting.is_some();
+    let mut zone = ServerZone { id, kind, account, read_began, resting, contents: contents_unread };
     if !zone.writable() {
         zone.contents = Err(format!("a zone of kind {} is not read", zone.kind));
+        return zone;
+    }
+    if resting {
         return zone;
     }
     match client.zone(&zone.id).await {
@@ -61,8 +86,11 @@ async fn read_zone(client: &Client, listed: ListedZone, read_began: u64) -> Serv
 fn unread(error: &Error) -> String {
     match error {
         Error::Status { status: 401, .. } => "PowerDNS refused the API key".to_owned(),
+        Error::Status { status, .. } if error.foreign() => {
+            format!("what answered {status} is not PowerDNS")
+        }
         Error::Status { status, .. } => format!("PowerDNS answered {status}"),
-        Error::Transport(why) => format!("no answer from PowerDNS ({why})"),
+        Error::Transport(lost) => format!("no answer from PowerDNS ({lost})"),
         Error::Malformed(_) => "PowerDNS gave an unreadable answer".to_owned(),
         Error::Stopping => "the daemon is stopping".to_owned(),
         Error::Key { .. } => "the PowerDNS API key cannot be read".to_owned(),

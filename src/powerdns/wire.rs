@@ -1,6 +1,6 @@
 //! The JSON of the API and the texts of its errors, as PowerDNS 4.7 to 5.1 speak them. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -73,6 +73,7 @@ struct CommentBody {
 #[must_use]
 pub fn contents(rrsets: Vec<RrsetBody>) -> ZoneContents {
     let mut names: BTreeMap<Name, BTreeMap<String, StoredRrset>> = BTreeMap::new();
+    let mut doubled = BTreeSet::new();
     for RrsetBody { name, rtype, ttl, records, comments } in rrsets {
         let Ok(name) = Name::parse(&name) else {
             continue;
@@ -84,9 +85,11 @@ pub fn contents(rrsets: Vec<RrsetBody>) -> ZoneContents {
             Comment { account, content, modified_at }
         });
         let rrset = StoredRrset { ttl, records: records.collect(), comments: comments.collect() };
-        names.entry(name).or_default().insert(rtype, rrset);
+        if names.entry(name.clone()).or_default().insert(rtype, rrset).is_some() {
+            doubled.insert(name);
+        }
     }
-    ZoneContents { names }
+    ZoneContents { names, doubled }
 }
 
 /// What a server can do, from `GET /servers/<id>` and `GET …/config`. `None` if there is no version.

@@ -189,7 +189,9 @@ fn nothing_is_written_before_the_mark_has_lasted() {
         let zones = snapshot.server.zones.as_ref().unwrap();
         let marks = zones.keys().map(|apex| (apex.clone(), 5)).collect();
         let policy = Policy { request_timeout: 10, ..policy() };
-        let plan = decide(&snapshot, &Memory { marks }, &policy);
+        let mut memory = Memory::default();
+        memory.marks = marks;
+        let plan = decide(&snapshot, &memory, &policy);
         for (apex, zone) in zones {
             let plan = &plan.zones[apex];
             let uids = (0..scenario.zones.len()).filter(|i| {

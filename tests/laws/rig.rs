@@ -57,10 +57,20 @@ async fn serve(
 ) -> (StatusCode, String) {
     let body = serde_json::from_slice(&body).unwrap_or_default();
     let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
+    if uri.path().starts_with("/api/v1/servers") && world.dies_of(&body) {
+        drop(world);
+        // The connection breaks, as with a process that is gone.
+        std::panic::resume_unwind(Box::new("the server is gone"));
+    }
     let (status, body) =
         world.answer(method.as_str(), uri.path(), uri.query().unwrap_or_default(), &body);
     let body = if status == 204 { String::new() } else { body.to_string() };
     (StatusCode::from_u16(status).unwrap(), body)
+}
+
+thread_local! {
+    /// Milliseconds by which a rig's clock is ahead: each test has a thread of its own.
+    static LATER: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 impl Rig {
@@ -111,6 +121,22 @@ impl Rig {
         summary
     }
 
+    /// Lets time go by on the pass's clock.
+    pub fn later(milliseconds: u64) {
+        LATER.set(LATER.get() + milliseconds);
+    }
+
+    /// Somebody asks for a pass.
+    pub fn forget(&self) {
+        self.runtime.block_on(self.syncer.forget());
+    }
+
+    /// When the loop would make the next pass early.
+    pub fn wait(&self) -> Option<u64> {
+        let memory = self.runtime.block_on(self.syncer.memory.lock());
+        memory.wait(self.syncer.metrics.now() + LATER.get())
+    }
+
     /// Passes until one changes nothing: what is refused is sent again each time, and refused again.
     pub fn rest(&self) -> Result<(), TestCaseError> {
         for _ in 0..8 {
@@ -145,6 +171,9 @@ fn syncer(url: &str) -> Syncer {
         policy: policy(),
         limits: Limits { rrsets: 500, bytes: 1_500_000 },
         concurrency: 4,
+        // What failed is worth another try at once: the laws do not wait.
+        chance: || 0.0,
+        clock: |metrics| metrics.now() + LATER.get(),
         metrics,
         memory: tokio::sync::Mutex::new(Memory::default()),
     }

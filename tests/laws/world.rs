@@ -40,6 +40,12 @@ pub struct World {
     pub cluster: Cluster,
     pub pdns: Model,
     pub trouble: Option<(Trouble, usize)>,
+    /// A text at whose sight PowerDNS dies.
+    pub deadly: Option<String>,
+    /// PowerDNS is dead: each of its connections breaks.
+    pub dead: bool,
+    /// Paths that were read.
+    pub reads: Vec<String>,
     /// Writes of this pass, in order.
     pub writes: Vec<String>,
     /// Those of them that were carried out.
@@ -81,6 +87,7 @@ impl World {
                 kind: zone.kind.clone(),
                 account: zone.account.clone(),
                 read_began: 0,
+                resting: false,
                 contents,
             };
             (name(apex), zone)
@@ -98,6 +105,7 @@ impl World {
     /// Makes ready to watch a pass.
     pub fn begin(&mut self) {
         self.writes.clear();
+        self.reads.clear();
         self.done.clear();
         self.history.clear();
         self.remember();
@@ -141,10 +149,18 @@ impl World {
         self.violations.extend(faults.map(|f| ("strict", f)));
     }
 
+    /// Whether PowerDNS is dead, be it of this very request.
+    pub fn dies_of(&mut self, body: &Value) -> bool {
+        self.dead |= self.deadly.as_ref().is_some_and(|text| body.to_string().contains(text));
+        self.dead
+    }
+
     /// Answers one request to either server.
     pub fn answer(&mut self, method: &str, path: &str, query: &str, body: &Value) -> Answer {
         let answer = self.troubled(method, path, query, body);
-        if method != "GET" && answer.0 < 300 {
+        if method == "GET" {
+            self.reads.push(path.to_owned());
+        } else if answer.0 < 300 {
             self.done.push(format!("{method} {path} {body}"));
         }
         answer

@@ -139,3 +139,32 @@ async fn a_name_is_refused_whole() {
     assert!(world.pdns.contents(ZONE, "n1.iso.example.", "A").await.is_empty());
     assert_eq!(world.stored(ZONE, "n2.iso.example.", RecordType::A).await, Some(a("192.0.2.1")));
 }
+
+/// A server that fails on one content, or breaks the connection for it, tells nobody which.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_the_server_fails_on_costs_its_name_alone() {
+    for action in [Action::Answer(500, json!({"error": "Internal Server Error"})), Action::Reset] {
+        let world = World::sqlite().await;
+        world.zone(ZONE).await;
+        world.recorder.always(|r| r.is_write() && mentions(r, "n77.iso.example."), action);
+        let (done, failed) = outcomes(&world.apply(ZONE, &writes(ZONE, many(ZONE, 200))).await);
+        assert_eq!((done, failed.len()), (199, 1), "{failed:?}");
+        assert!(failed.contains_key("n77.iso.example. A"), "{failed:?}");
+        assert_eq!(served(&world).await, 199);
+        let patches = world.patches().len();
+        assert!(patches <= 1 + 2 * 8, "1 + 2·⌈log₂ 200⌉, not {patches}");
+    }
+}
+
+/// A zone whose records the server fails on is made without them, and they are written one by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_zone_is_made_without_what_the_server_fails_on() {
+    let world = World::sqlite().await;
+    let fails = Action::Answer(500, json!({"error": "Internal Server Error"}));
+    world.recorder.always(|r| r.is_write() && mentions(r, "n3.iso.example."), fails);
+    let applied = world.apply(ZONE, &creates(many(ZONE, 8))).await;
+    assert!(matches!(applied.zone, Some(Outcome::Done(_))), "{:?}", applied.zone);
+    let (done, failed) = outcomes(&applied);
+    assert_eq!((done, failed.len()), (7, 1), "{failed:?}");
+    assert_eq!(served(&world).await, 7);
+}

@@ -22,7 +22,7 @@ fn replace(owner: &str, rtype: &str, contents: &[&str]) -> Value {
 async fn refused(world: &World, rrsets: Vec<Value>) -> String {
     let shown = format!("{rrsets:?}");
     match world.client.patch(ZONE, rrsets).await {
-        Err(Error::Status { status: 422, text }) => text,
+        Err(Error::Status { status: 422, text, .. }) => text,
         other => panic!("{shown}: {other:?}"),
     }
 }

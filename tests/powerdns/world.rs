@@ -12,9 +12,10 @@ use dns_syncd::dns::rrset::{Contents, RecordType, Ttl};
 use dns_syncd::metrics::Metrics;
 use dns_syncd::plan::batch::Limits;
 use dns_syncd::plan::change::{Change, NameChange};
+use dns_syncd::plan::memory::Known;
 use dns_syncd::plan::snapshot::Server;
 use dns_syncd::plan::{Failure, Outcome, ZoneApplied, ZonePlan, ZoneStep};
-use dns_syncd::powerdns::{self, Applier, Client, Key, Limiter, Options};
+use dns_syncd::powerdns::{self, Applier, Client, Key, Limiter, Options, Reading};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +84,7 @@ impl World {
     }
 
     pub(crate) async fn read(&self) -> Server {
-        powerdns::read(&self.client, 4, || 0).await
+        read(&self.client).await
     }
 
     /// The contents of one RRset, as the product reads them.
@@ -117,6 +118,11 @@ fn client(url: &str, key: &str, tuning: Tuning) -> Client {
     };
     let metrics = Arc::new(Metrics::new().unwrap());
     Client::new(options, limiter, metrics, CancellationToken::new()).unwrap()
+}
+
+pub(crate) async fn read(client: &Client) -> Server {
+    let reading = Reading { concurrency: 4, turn: 1, resting: BTreeMap::new() };
+    powerdns::read(client, &reading, || 0).await
 }
 
 pub(crate) async fn apply_with(client: &Client, zone: &str, plan: &ZonePlan) -> ZoneApplied {
@@ -163,6 +169,8 @@ pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Conte
         postponed: BTreeMap::new(),
         marking: false,
         apex: BTreeSet::new(),
+        unread: false,
+        known: Known::default(),
     }
 }
 
