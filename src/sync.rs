@@ -30,6 +30,8 @@ pub struct Syncer {
     pub concurrency: usize,
     /// Counters and the clock.
     pub metrics: Arc<Metrics>,
+    /// This process's name, for events.
+    pub instance: String,
     /// The pass's clock, in milliseconds.
     pub clock: fn(&Metrics) -> u64,
     /// Uniform in 0…1: spreads the tries of daemons that failed together.
@@ -39,12 +41,16 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// Makes one pass. `released` holds digests of holds that are let through this once.
+    /// Makes one pass, or under `dryRun` only says what it would do. `released` holds digests of holds that are let through this once.
     ///
     /// # Errors
     /// If the cluster's state could not be read completely: then nothing was decided and nothing written.
     pub async fn pass(&self, released: &BTreeSet<String>) -> Result<Summary, cluster::Error> {
         let mut memory = self.memory.lock().await;
+        if self.policy.dry_run {
+            let (_, plan) = self.plan().await?;
+            return Ok(Summary::planned(&plan));
+        }
         let now = wall_clock().to_string();
         let snapshot = self.gather(&memory).await?;
         let versions = Versions::default();
@@ -58,6 +64,7 @@ impl Syncer {
         let applied = self.apply(&snapshot, &plan, memory.turn).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &aftermath, &versions).await;
+        cluster::tell(&self.cluster, &aftermath.events, &self.instance, &now).await;
 
         let proven = &aftermath.proven;
         let lesson = Lesson { snapshot: &snapshot, plan: &plan, applied: &applied, proven };
@@ -88,8 +95,8 @@ impl Syncer {
     pub async fn plan(&self) -> Result<(Snapshot, Plan), cluster::Error> {
         let snapshot = self.gather(&Memory::default()).await?;
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
-        let live = cluster::ask(&self.cluster, &plan).await;
-        let plan = plan::confirm(plan, &Evidence { live, ..Evidence::default() });
+        let evidence: Evidence = cluster::ask(&self.cluster, &plan).await;
+        let plan = plan::confirm(plan, &evidence);
         let plan = plan::brake(plan, &snapshot, self.policy.brakes, &BTreeSet::new());
         Ok((snapshot, plan))
     }

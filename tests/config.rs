@@ -43,9 +43,12 @@ fn refusal(outcome: Result<Config, Errors>) -> Vec<String> {
 fn defaults() -> Config {
     Config {
         owner_id: "east".into(),
+        previous_owner_ids: vec![],
         interval: Interval::Every(Duration::from_secs(15)),
         controller_names: vec!["powerdns".into()],
         namespaces: vec![],
+        dry_run: false,
+        release_upstream_finalizers: false,
         powerdns: PowerDns {
             url: "http://127.0.0.1:8081".into(),
             server_id: "localhost".into(),
@@ -62,7 +65,13 @@ fn defaults() -> Config {
             burst: 400.try_into().unwrap(),
             concurrency: 16,
         },
-        policy: PolicyOptions { deletes: true },
+        policy: PolicyOptions {
+            deletes: true,
+            delete_undeclared: false,
+            protect: false,
+            delete_orphan_zones: false,
+            ignore: vec!["_acme-challenge.*".into()],
+        },
         brakes: BrakeOptions {
             implicit_percent: 30,
             implicit_total: 20,
@@ -70,6 +79,7 @@ fn defaults() -> Config {
         },
         http: Http { listen: "0.0.0.0:8080".parse().unwrap(), token_file: None },
         log: Log { level: Level::Info, format: LogFormat::Text },
+        pod_name: None,
     }
 }
 
@@ -79,11 +89,14 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 24] = [
+const OTHERS: [(&str, &str); 31] = [
     ("ownerId", "west-1.example"),
+    ("previousOwnerIds", "old,older"),
     ("interval", "1m"),
     ("controllerNames", "powerdns,other"),
     ("namespaces", "a,b"),
+    ("dryRun", "true"),
+    ("releaseUpstreamFinalizers", "true"),
     ("powerdns.url", "https://dns.example:8443/pdns"),
     ("powerdns.serverId", "ns1"),
     ("powerdns.apiKeyFile", "/run/key"),
@@ -97,6 +110,10 @@ const OTHERS: [(&str, &str); 24] = [
     ("kubernetes.burst", "1"),
     ("kubernetes.concurrency", "1"),
     ("policy.deletes", "never"),
+    ("policy.undeclared", "delete"),
+    ("policy.takeover", "protect"),
+    ("policy.orphanZones", "delete"),
+    ("policy.ignore", "x.example.,a*.example."),
     ("brakes.implicitPercent", "0"),
     ("brakes.implicitTotal", "0"),
     ("brakes.explicitPercent", "none"),

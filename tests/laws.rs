@@ -33,6 +33,8 @@ mod holds;
 mod model;
 #[path = "laws/oracle.rs"]
 mod oracle;
+#[path = "laws/orphans.rs"]
+mod orphans;
 #[path = "laws/ownership.rs"]
 mod ownership;
 #[path = "laws/passes.rs"]

@@ -20,6 +20,8 @@ mod brakes;
 mod crash;
 #[path = "pass/deletion.rs"]
 mod deletion;
+#[path = "pass/events.rs"]
+mod events;
 #[path = "pass/evidence.rs"]
 mod evidence;
 #[path = "pass/faults.rs"]
@@ -30,6 +32,8 @@ mod identity;
 mod owners;
 #[path = "pass/ownership.rs"]
 mod ownership;
+#[path = "pass/policies.rs"]
+mod policies;
 #[path = "pass/said.rs"]
 mod said;
 #[path = "pass/types.rs"]

@@ -35,6 +35,13 @@ pub const FINALIZER_ZONE: &str = "dns.networking.miloapis.com/finalize-dnszone-d
 pub const FINALIZER_RECORD_SET: &str =
     "dns.networking.miloapis.com/finalize-dnsrecordset-downstream";
 
+/// Finalizer of dns-operator's replicator on a zone.
+pub const UPSTREAM_FINALIZER_ZONE: &str = "dns.networking.miloapis.com/finalize-dnszone";
+/// Finalizer of dns-operator's replicator on a record set.
+pub const UPSTREAM_FINALIZER_RECORD_SET: &str = "dns.networking.miloapis.com/finalize-dnsrecordset";
+/// Annotation that holds a zone or a record set as it is while it is `"true"`.
+pub const PAUSE: &str = "dns-syncd/pause";
+
 /// The CRDs of our three kinds, by plural name: record sets, zone classes, zones.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {

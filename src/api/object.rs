@@ -74,6 +74,8 @@ pub struct Meta {
     pub owners: Vec<Owner>,
     /// The object in another cluster or namespace whose shadow this is.
     pub upstream: Option<Upstream>,
+    /// It stays as it is.
+    pub paused: bool,
 }
 
 /// The original of a shadow.
@@ -143,6 +145,8 @@ impl Meta {
             finalizers: strings(meta.get("finalizers")),
             owners: items(meta.get("ownerReferences")).filter_map(Owner::decode).collect(),
             upstream: upstream(meta),
+            paused: meta.pointer("/annotations").and_then(|a| a.get(super::PAUSE)?.as_str())
+                == Some("true"),
         })
     }
 

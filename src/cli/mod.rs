@@ -151,23 +151,39 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
     Ok(Syncer {
         cluster,
         powerdns,
-        policy: Policy {
-            owner_id: config.owner_id.clone(),
-            controller_names: config.controller_names.iter().cloned().collect(),
-            namespaces: config.namespaces.iter().cloned().collect(),
-            brakes: Brakes {
-                deletes: config.policy.deletes,
-                implicit_percent: config.brakes.implicit_percent,
-                implicit_total: config.brakes.implicit_total,
-                explicit_percent: config.brakes.explicit_percent,
-            },
-            request_timeout: u64::try_from(pdns.request_timeout.as_millis()).unwrap_or(u64::MAX),
-        },
+        policy: policy(config),
         limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
         concurrency: pdns.concurrency,
+        instance: config.pod_name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
         clock: Metrics::now,
         chance: rand::random::<f64>,
         metrics,
         memory: Mutex::new(Memory::default()),
     })
+}
+
+/// The part of a configuration that deciding turns on.
+fn policy(config: &Config) -> Policy {
+    let timeout = config.powerdns.request_timeout.as_millis();
+    let milliseconds = u64::try_from(timeout).unwrap_or(u64::MAX);
+    Policy {
+        owner_id: config.owner_id.clone(),
+        previous_owner_ids: config.previous_owner_ids.iter().cloned().collect(),
+        dry_run: config.dry_run,
+        release_upstream_finalizers: config.release_upstream_finalizers,
+        delete_undeclared: config.policy.delete_undeclared,
+        protect: config.policy.protect,
+        delete_orphan_zones: config.policy.delete_orphan_zones,
+        // The configuration refuses what is no pattern.
+        ignore: config.policy.ignore.iter().filter_map(|p| glob::Pattern::new(p).ok()).collect(),
+        controller_names: config.controller_names.iter().cloned().collect(),
+        namespaces: config.namespaces.iter().cloned().collect(),
+        brakes: Brakes {
+            deletes: config.policy.deletes,
+            implicit_percent: config.brakes.implicit_percent,
+            implicit_total: config.brakes.implicit_total,
+            explicit_percent: config.brakes.explicit_percent,
+        },
+        request_timeout: milliseconds,
+    }
 }

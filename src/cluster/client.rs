@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use kube::core::params::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::core::params::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{Request, request};
 use serde_json::Value;
 use thiserror::Error as ThisError;
@@ -225,6 +225,17 @@ impl Client {
         });
         let request = Request::new(collection(plural(kind), Some(&key.namespace)));
         self.write(request.delete(&key.name, &params)?, "delete").await
+    }
+
+    /// Creates an event of `events.k8s.io/v1`.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub async fn event(&self, namespace: &str, body: &Value) -> Result<Value, Error> {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+        let body = body.to_string().into_bytes();
+        let request = Request::new(path).create(&PostParams::default(), body)?;
+        self.write(request, "event").await
     }
 
     async fn write(

@@ -1,11 +1,13 @@
 //! Kubernetes: the lists, and the few patches that a pass makes. It knows nothing of PowerDNS.
 
 mod client;
+mod events;
 mod record;
 mod secure;
 mod snapshot;
 
 pub use client::{Client, Error};
+pub use events::tell;
 pub use record::record;
 pub use secure::{ask, secure};
 pub use snapshot::snapshot;

@@ -12,7 +12,7 @@ use super::secure::owner_references;
 use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::plan::Aftermath;
-use crate::plan::settle::finalizer_of;
+use crate::plan::settle::Release;
 use crate::plan::statuses::StatusWrite;
 
 /// Records an aftermath; gives what could not be written, `kind namespace/name: why`, sorted. A 409 means that
@@ -28,13 +28,13 @@ pub async fn record(client: &Client, aftermath: &Aftermath, versions: &Versions)
         (KIND_RECORD_SET, meta, repoint(client, meta, owners, versions).await)
     });
     collect(client, repointed, &mut failed).await;
-    let sets = aftermath.set_releases.iter().map(|meta| async move {
-        (KIND_RECORD_SET, meta, release(client, KIND_RECORD_SET, meta, versions).await)
+    let sets = aftermath.set_releases.iter().map(|it| async move {
+        (KIND_RECORD_SET, &it.meta, release(client, KIND_RECORD_SET, it, versions).await)
     });
     let kept = collect(client, sets, &mut failed).await;
     let zones = aftermath.zone_releases.iter();
-    let zones = zones.filter(|(_, after)| after.is_disjoint(&kept)).map(|(meta, _)| async move {
-        (KIND_ZONE, meta, release(client, KIND_ZONE, meta, versions).await)
+    let zones = zones.filter(|(_, after)| after.is_disjoint(&kept)).map(|(it, _)| async move {
+        (KIND_ZONE, &it.meta, release(client, KIND_ZONE, it, versions).await)
     });
     collect(client, zones, &mut failed).await;
     failed.sort();
@@ -78,15 +78,13 @@ async fn repoint(
     gone_is_done(owner_references(client, meta, owners, versions).await, versions)
 }
 
-/// Takes our finalizer off, and no other.
+/// Takes the finalizers off that are ours to take off, and no other.
 async fn release(
     client: &Client,
     kind: &str,
-    meta: &Meta,
+    Release { meta, stay }: &Release,
     versions: &Versions,
 ) -> Result<(), Error> {
-    let ours = finalizer_of(kind);
-    let stay: Vec<&String> = meta.finalizers.iter().filter(|f| *f != ours).collect();
     let version = versions.of(&meta.uid, &meta.resource_version);
     let body = json!({"metadata": {"resourceVersion": version, "finalizers": stay}});
     gone_is_done(client.patch(kind, &meta.key(), false, &body).await, versions)

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::Versions;
 use super::client::{Client, Error};
-use crate::api::object::{Meta, ObjectKey, Owner};
+use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
-use crate::plan::guard::questions;
+use crate::plan::guard::{domain, questions};
 use crate::plan::set_plan::{Secure, SetPlan};
 use crate::plan::statuses::accepted_first;
-use crate::plan::{Evidence, LiveObject, Plan};
+use crate::plan::{Evidence, LiveObject, Plan, ZonePlan, ZoneStep};
 
 /// Secures a plan. `now` is RFC 3339 in seconds.
 pub async fn secure(client: &Client, plan: &Plan, versions: &Versions, now: &str) -> Evidence {
@@ -42,15 +42,18 @@ pub async fn secure(client: &Client, plan: &Plan, versions: &Versions, now: &str
         });
         evidence.unstripped.extend(failures(client, stripped).await);
     }
-    evidence.live = ask(client, plan).await;
-    evidence
+    let Evidence { live, domains, .. } = ask(client, plan).await;
+    Evidence { live, domains, ..evidence }
 }
 
-/// Asks for each object that an implicit delete turns on.
-pub async fn ask(
-    client: &Client,
-    plan: &Plan,
-) -> std::collections::BTreeMap<ObjectKey, LiveObject> {
+/// Asks for each object that an implicit delete turns on, and lists DNSZones again if an orphan would go.
+pub async fn ask(client: &Client, plan: &Plan) -> Evidence {
+    let orphan = |z: &ZonePlan| matches!(z.step, ZoneStep::DeleteOrphan { .. });
+    let domains = if plan.zones.values().any(orphan) {
+        client.list("dnszones", None, domain).await.ok().map(|all| all.into_iter().collect())
+    } else {
+        None
+    };
     let asked = questions(plan).into_iter().map(|key| async move {
         let live = match client.get(KIND_RECORD_SET, &key).await {
             Ok(object) => object
@@ -62,7 +65,8 @@ pub async fn ask(
         };
         (key, live)
     });
-    stream::iter(asked).buffer_unordered(client.concurrency).collect().await
+    let live = stream::iter(asked).buffer_unordered(client.concurrency).collect().await;
+    Evidence { live, domains, ..Evidence::default() }
 }
 
 /// Runs requests side by side and keeps what failed, with the reason.

@@ -49,6 +49,7 @@ impl Key {
 }
 
 const RATE: &str = "a whole number from 1 to 1000000";
+const BOOL: &str = "`true` or `false`";
 const CONCURRENCY: &str = "a whole number from 1 to 1000";
 
 pub(super) static OWNER_ID: Key = Key::text(
@@ -56,6 +57,11 @@ pub(super) static OWNER_ID: Key = Key::text(
     "",
     "1 to 63 characters of `a-z`, `0-9`, `.` and `-` that begin and end with a letter or digit; it has no default, \
      because two clusters with one id on the same PowerDNS would delete each other's records",
+);
+pub(super) static PREVIOUS_OWNER_IDS: Key = Key::list(
+    "previousOwnerIds",
+    "",
+    "a list of owner ids (see `ownerId`), none twice and none of them `ownerId` itself",
 );
 pub(super) static INTERVAL: Key = Key::text(
     "interval",
@@ -72,6 +78,9 @@ pub(super) static NAMESPACES: Key = Key::list(
     "",
     "a list of namespace names (1 to 63 characters of `a-z`, `0-9` and `-`), none twice; empty for all namespaces",
 );
+pub(super) static DRY_RUN: Key = Key::text("dryRun", "false", BOOL);
+pub(super) static RELEASE_UPSTREAM_FINALIZERS: Key =
+    Key::text("releaseUpstreamFinalizers", "false", BOOL);
 pub(super) static POWERDNS_URL: Key = Key::text(
     "powerdns.url",
     "http://127.0.0.1:8081",
@@ -104,6 +113,27 @@ pub(super) static KUBERNETES_CONCURRENCY: Key =
     Key::text("kubernetes.concurrency", "16", CONCURRENCY);
 pub(super) static POLICY_DELETES: Key =
     Key::text("policy.deletes", "allow", "`allow`, or `never` to hold every delete in an incident");
+pub(super) static POLICY_UNDECLARED: Key = Key::text(
+    "policy.undeclared",
+    "keep",
+    "`keep`, or `delete` to make our zones hold nothing but what is declared",
+);
+pub(super) static POLICY_TAKEOVER: Key = Key::text(
+    "policy.takeover",
+    "overwrite",
+    "`overwrite`, or `protect` to leave RRsets that others wrote as they are",
+);
+pub(super) static POLICY_ORPHAN_ZONES: Key = Key::text(
+    "policy.orphanZones",
+    "report",
+    "`report`, or `delete`, which needs an empty `namespaces`: a zone of a namespace that is not read looks like an \
+     orphan",
+);
+pub(super) static POLICY_IGNORE: Key = Key::list(
+    "policy.ignore",
+    "_acme-challenge.*",
+    "a list of patterns (`*`, `?`, `[ab]`) for absolute names in lower case with a final dot, none twice",
+);
 pub(super) static BRAKES_IMPLICIT_PERCENT: Key =
     Key::text("brakes.implicitPercent", "30", "a whole number from 0 to 100");
 pub(super) static BRAKES_IMPLICIT_TOTAL: Key =
@@ -125,11 +155,14 @@ pub(super) static LOG_LEVEL: Key =
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 24] = [
+pub static KEYS: [&Key; 31] = [
     &OWNER_ID,
+    &PREVIOUS_OWNER_IDS,
     &INTERVAL,
     &CONTROLLER_NAMES,
     &NAMESPACES,
+    &DRY_RUN,
+    &RELEASE_UPSTREAM_FINALIZERS,
     &POWERDNS_URL,
     &POWERDNS_SERVER_ID,
     &POWERDNS_API_KEY_FILE,
@@ -143,6 +176,10 @@ pub static KEYS: [&Key; 24] = [
     &KUBERNETES_BURST,
     &KUBERNETES_CONCURRENCY,
     &POLICY_DELETES,
+    &POLICY_UNDECLARED,
+    &POLICY_TAKEOVER,
+    &POLICY_ORPHAN_ZONES,
+    &POLICY_IGNORE,
     &BRAKES_IMPLICIT_PERCENT,
     &BRAKES_IMPLICIT_TOTAL,
     &BRAKES_EXPLICIT_PERCENT,

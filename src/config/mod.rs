@@ -44,12 +44,18 @@ pub struct Sources<'a> {
 pub struct Config {
     /// Tells this daemon from others on the same server.
     pub owner_id: String,
+    /// Owner ids that this daemon had before: what carries one of them is ours.
+    pub previous_owner_ids: Vec<String>,
     /// When passes start.
     pub interval: Interval,
     /// The `spec.controllerName` of the classes that are ours; at least one.
     pub controller_names: Vec<String>,
     /// The namespaces that are read; empty for all.
     pub namespaces: Vec<String>,
+    /// Nothing is written anywhere.
+    pub dry_run: bool,
+    /// The finalizers of dns-operator's replicator are taken off with ours.
+    pub release_upstream_finalizers: bool,
     /// The DNS server.
     pub powerdns: PowerDns,
     /// The cluster.
@@ -62,6 +68,8 @@ pub struct Config {
     pub http: Http,
     /// The log.
     pub log: Log,
+    /// This process's pod, from `POD_NAME`: who reports an event.
+    pub pod_name: Option<String>,
 }
 
 /// When passes start.
@@ -150,9 +158,18 @@ pub struct Kubernetes {
 
 /// What may be done at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct PolicyOptions {
     /// Whether anything may be deleted in PowerDNS.
     pub deletes: bool,
+    /// Whether RRsets that nobody declares go from our zones.
+    pub delete_undeclared: bool,
+    /// Whether RRsets that others wrote stay as they are although they are declared otherwise.
+    pub protect: bool,
+    /// Whether zones go that carry our mark for a DNSZone that does not exist.
+    pub delete_orphan_zones: bool,
+    /// Undeclared names that stay under `delete_undeclared`.
+    pub ignore: Vec<String>,
 }
 
 /// How much may be deleted in one pass before a person is asked.
@@ -219,7 +236,9 @@ impl Config {
     pub fn load(sources: &Sources<'_>) -> Result<Config, Errors> {
         let layers = Layers::gather(sources).map_err(Errors)?;
         let mut reader = Reader { layers };
+        let pod_name = sources.env.get("POD_NAME").filter(|name| !name.is_empty()).cloned();
         let config = reader.config(sources.env.get(API_KEY_VARIABLE));
+        let config = config.map(|config| Config { pod_name, ..config });
         match config {
             Some(config) if reader.layers.problems.is_empty() => Ok(config),
             Some(_) | None => Err(Errors(reader.layers.problems)),
@@ -236,12 +255,18 @@ struct Reader {
 impl Reader {
     fn config(&mut self, api_key: Option<&String>) -> Option<Config> {
         let owner_id = self.read(&keys::OWNER_ID, value::owner_id);
+        let previous_owner_ids = self.read(&keys::PREVIOUS_OWNER_IDS, |text| {
+            let ids = value::list(text, |id| value::owner_id(id).is_some())?;
+            ids.iter().all(|id| Some(id) != owner_id.as_ref()).then_some(ids)
+        });
         let interval = self.read(&keys::INTERVAL, value::interval);
         let controller_names = self.read(&keys::CONTROLLER_NAMES, value::controller_names);
         let namespaces = self.read(&keys::NAMESPACES, value::namespaces);
+        let dry_run = self.read(&keys::DRY_RUN, |text| text.parse().ok());
+        let release = self.read(&keys::RELEASE_UPSTREAM_FINALIZERS, |text| text.parse().ok());
         let powerdns = self.powerdns(api_key);
         let kubernetes = self.kubernetes();
-        let deletes = self.read(&keys::POLICY_DELETES, value::deletes);
+        let policy = self.policy(namespaces.as_ref().is_some_and(|all| !all.is_empty()));
         let brakes = self.brakes();
         let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
         let token_file = self.layers.get(&keys::HTTP_TOKEN_FILE).text;
@@ -249,18 +274,22 @@ impl Reader {
         let format = self.read(&keys::LOG_FORMAT, value::format);
         Some(Config {
             owner_id: owner_id?,
+            previous_owner_ids: previous_owner_ids?,
             interval: interval?,
             controller_names: controller_names?,
             namespaces: namespaces?,
+            dry_run: dry_run?,
+            release_upstream_finalizers: release?,
             powerdns: powerdns?,
             kubernetes: kubernetes?,
-            policy: PolicyOptions { deletes: deletes? },
+            policy: policy?,
             brakes: brakes?,
             http: Http {
                 listen: listen?,
                 token_file: (!token_file.is_empty()).then(|| PathBuf::from(token_file)),
             },
             log: Log { level: level?, format: format? },
+            pod_name: None,
         })
     }
 
@@ -301,6 +330,25 @@ impl Reader {
             writes_per_second: writes_per_second?,
             burst: burst?,
             concurrency: concurrency?,
+        })
+    }
+
+    fn policy(&mut self, some_namespaces: bool) -> Option<PolicyOptions> {
+        let deletes = self.read(&keys::POLICY_DELETES, |t| value::either(t, ["never", "allow"]));
+        let undeclared =
+            self.read(&keys::POLICY_UNDECLARED, |t| value::either(t, ["keep", "delete"]));
+        let protect =
+            self.read(&keys::POLICY_TAKEOVER, |t| value::either(t, ["overwrite", "protect"]));
+        let orphans = self.read(&keys::POLICY_ORPHAN_ZONES, |t| {
+            value::either(t, ["report", "delete"]).filter(|delete| !(*delete && some_namespaces))
+        });
+        let ignore = self.read(&keys::POLICY_IGNORE, value::patterns);
+        Some(PolicyOptions {
+            deletes: deletes?,
+            delete_undeclared: undeclared?,
+            protect: protect?,
+            delete_orphan_zones: orphans?,
+            ignore: ignore?,
         })
     }
 

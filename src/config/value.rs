@@ -69,7 +69,7 @@ pub(super) fn namespaces(text: &str) -> Option<Vec<String>> {
 }
 
 /// The elements between commas, all good and none empty or twice. An empty text is an empty list.
-fn list(text: &str, good: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+pub(super) fn list(text: &str, good: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     if text.trim().is_empty() {
         return Some(Vec::new());
     }
@@ -123,13 +123,17 @@ pub(super) fn number(text: &str, bounds: RangeInclusive<usize>) -> Option<usize>
     text.parse().ok().filter(|number| bounds.contains(number))
 }
 
-/// Whether deletes are allowed.
-pub(super) fn deletes(text: &str) -> Option<bool> {
-    match text {
-        "allow" => Some(true),
-        "never" => Some(false),
-        _ => None,
-    }
+/// Which of two words it is: `false` for the first.
+pub(super) fn either(text: &str, [no, yes]: [&str; 2]) -> Option<bool> {
+    (text == no || text == yes).then_some(text == yes)
+}
+
+/// Patterns for absolute names.
+pub(super) fn patterns(text: &str) -> Option<Vec<String>> {
+    list(text, |pattern| {
+        let plain = |c: char| c.is_ascii_graphic() && !c.is_ascii_uppercase();
+        pattern.chars().all(plain) && glob::Pattern::new(pattern).is_ok()
+    })
 }
 
 /// A log level.

@@ -102,6 +102,12 @@ pub fn brake(
             plan.holds.push(hold);
         }
     }
+    if let Some(hold) = orphans_held(&plan, snapshot).filter(|hold| !through(hold)) {
+        for name in &hold.zones {
+            hold_zone(&mut plan, name, &hold.why);
+        }
+        plan.holds.push(hold);
+    }
     if let Some(hold) = missing(&plan, snapshot).filter(|hold| !through(hold)) {
         hold_missing(&mut plan, &hold);
         concern(&mut plan, &hold);
@@ -113,7 +119,10 @@ pub fn brake(
 /// The holds on deletes of RRsets, each with its keys.
 fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, Vec<Key>)> {
     let mut out = Vec::new();
-    let implicit = deletes(plan, |why| why == DeleteReason::Implicit);
+    let of = |why| matches!(why, DeleteReason::Implicit | DeleteReason::Undeclared);
+    let implicit = deletes(plan, of);
+    let undeclared = !deletes(plan, |why| why == DeleteReason::Undeclared).is_empty();
+    let gone = if undeclared { "that no object declares" } else { "whose objects are gone" };
     let noted = plan.zones.values().any(|z| !z.carried.is_empty());
     let per_zone = |keys: &[Key]| {
         let mut zones: BTreeMap<Name, Vec<Key>> = BTreeMap::new();
@@ -125,12 +134,12 @@ fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, 
     let zones = per_zone(&implicit);
     let why = if implicit.is_empty() {
         None
-    } else if snapshot.cluster.sets.is_empty() && noted {
+    } else if snapshot.cluster.sets.is_empty() && (noted || undeclared) {
         Some("no DNSRecordSet is listed although RRsets were written for some".to_owned())
     } else if implicit.len() > brakes.implicit_total {
-        Some(format!("{} RRsets whose objects are gone would be deleted at once", implicit.len()))
+        Some(format!("{} RRsets {gone} would be deleted at once", implicit.len()))
     } else if zones.len() > IMPLICIT_ZONES {
-        Some(format!("RRsets whose objects are gone would be deleted in {} zones", zones.len()))
+        Some(format!("RRsets {gone} would be deleted in {} zones", zones.len()))
     } else {
         None
     };
@@ -202,13 +211,12 @@ fn hold_all(plan: &mut Plan) {
     let keys = deletes(plan, |_| true);
     let mut hold = hold_of(why.clone(), &keys);
     hold_keys(plan, &keys, &why);
-    for (name, zone) in &mut plan.zones {
-        if matches!(zone.step, ZoneStep::Delete { .. }) {
-            zone.step = ZoneStep::Keep;
-            zone.withheld = Some(why.clone());
-            hold.what.insert(name.to_string());
-            hold.zones.insert(name.clone());
-        }
+    let going: Vec<Name> =
+        plan.zones.iter().filter(|(_, z)| z.goes()).map(|(name, _)| name.clone()).collect();
+    for name in going {
+        hold_zone(plan, &name, &why);
+        hold.what.insert(name.to_string());
+        hold.zones.insert(name);
     }
     for deletion in plan.objects.values_mut().filter_map(|o| o.deletion.as_mut()) {
         if deletion.takes.take().is_some() {
@@ -219,6 +227,30 @@ fn hold_all(plan: &mut Plan) {
         hold.digest = None;
         concern(plan, &hold);
         plan.holds.push(hold);
+    }
+}
+
+/// Orphan zones that would go: all where no DNSZone is listed at all, or more than a person would let go by the way.
+fn orphans_held(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
+    let orphan = |z: &super::ZonePlan| matches!(z.step, ZoneStep::DeleteOrphan { .. });
+    let zones: BTreeSet<Name> =
+        plan.zones.iter().filter(|(_, z)| orphan(z)).map(|(name, _)| name.clone()).collect();
+    let why = if zones.is_empty() {
+        return None;
+    } else if snapshot.cluster.zones.is_empty() {
+        "no DNSZone is listed although zones are marked for some".to_owned()
+    } else if zones.len() > IMPLICIT_ZONES {
+        format!("{} zones whose DNSZones are gone would be deleted at once", zones.len())
+    } else {
+        return None;
+    };
+    Some(Hold::new(why, zones.iter().map(ToString::to_string).collect(), zones))
+}
+
+fn hold_zone(plan: &mut Plan, name: &Name, why: &str) {
+    if let Some(zone) = plan.zones.get_mut(name) {
+        zone.step = ZoneStep::Keep;
+        zone.withheld = Some(why.to_owned());
     }
 }
 

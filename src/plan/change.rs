@@ -38,7 +38,7 @@ pub enum Change {
     },
     /// It goes.
     Delete {
-        /// Who wrote it.
+        /// Who wrote it; the DNSZone where that is nobody we know.
         by: Party,
         /// Why it may go.
         why: DeleteReason,
@@ -71,6 +71,8 @@ pub enum DeleteReason {
     Outranked,
     /// Its object is not on the complete list. Needs a live GET before it happens.
     Implicit,
+    /// Nobody's note claims it and nobody declares it, in a zone that is to hold nothing else.
+    Undeclared,
 }
 
 impl DeleteReason {
@@ -80,7 +82,10 @@ impl DeleteReason {
     pub fn stands_alone(self) -> bool {
         match self {
             DeleteReason::Going | DeleteReason::Lost => true,
-            DeleteReason::Retyped | DeleteReason::Outranked | DeleteReason::Implicit => false,
+            DeleteReason::Retyped
+            | DeleteReason::Outranked
+            | DeleteReason::Implicit
+            | DeleteReason::Undeclared => false,
         }
     }
 }
@@ -93,6 +98,7 @@ impl fmt::Display for DeleteReason {
             DeleteReason::Retyped => "its object now declares another type",
             DeleteReason::Outranked => "an older object declares an incompatible type",
             DeleteReason::Implicit => "its object does not exist",
+            DeleteReason::Undeclared => "nobody declares it",
         })
     }
 }

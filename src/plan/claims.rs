@@ -1,7 +1,8 @@
 //! The claims to RRsets of a zone, and what deciding about them needs to know of that zone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::Policy;
 use super::change::{DeleteReason, Party};
 use super::sets::{SetFacts, Sets};
 use crate::api::object::ObjectKey;
@@ -17,9 +18,12 @@ pub(super) struct ZoneView<'a> {
     pub(super) comments: bool,
     /// Zones on the server below this one: names at or under them are shadowed.
     pub(super) below: Vec<&'a Name>,
-    pub(super) owner: &'a str,
-    pub(super) namespaces: &'a BTreeSet<String>,
+    pub(super) policy: &'a Policy,
     pub(super) sets: &'a Sets<'a>,
+    /// No note of ours says what is ours here: objects do.
+    pub(super) noteless: bool,
+    /// The DNSZone, where what nobody declares goes.
+    pub(super) purges: Option<Party>,
     /// Note-less RRsets that are known to be written by us all the same, and on what ground they go.
     pub(super) evidence: BTreeMap<(Name, RecordType), (Party, DeleteReason)>,
 }
@@ -44,6 +48,13 @@ impl Claim<'_> {
 
     pub(super) fn party(&self) -> Party {
         Party { uid: self.uid().to_owned(), key: self.facts.set.meta.key() }
+    }
+
+    /// Whether its status says that it had this name programmed here, where no note can say so.
+    pub(super) fn had_programmed(&self, view: &ZoneView<'_>, name: &Name) -> bool {
+        view.noteless
+            && self.facts.refers_only_to(view.holder)
+            && self.facts.programmed_names(view.zone).contains(name)
     }
 
     /// Oldest first, then the one whose note is there, then namespace/name.

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use super::World;
 use super::change::{DeleteReason, Party};
 use super::claims::Claim;
+use super::desired::declared;
 use super::diff::protected;
 use super::note::{Mark, Writer, writer};
 use super::sets::{Place, SetFacts};
 use super::snapshot::ZoneContents;
 use super::stored::below;
-use super::zones::mark_of;
-use crate::api::FINALIZER_RECORD_SET;
+use super::zones::{ClassState, mark_of};
+use crate::api::object::ObjectKey;
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
@@ -33,19 +34,21 @@ pub(super) fn evidence(
         let policy = world.policy;
         let claimed = claims.get(name).into_iter().flatten().any(|c| c.rtype == rtype);
         let stored = contents.get(name, rtype);
-        let writer = stored.map(|r| writer(&r.comments, &policy.owner_id, &policy.namespaces));
+        let writer = stored.map(|r| writer(&r.comments, policy));
         writer == Some(Writer::Nobody) && !claimed && !protected(domain, &below, name, rtype)
     };
     for facts in world.sets.values() {
         let Ok(rtype) = facts.set.rtype else { continue };
         let (names, why) = if facts.going {
-            if !facts.set.meta.has_finalizer(FINALIZER_RECORD_SET)
+            if !world.policy.holds_set(&facts.set.meta)
                 || !belonged(facts, domain, holder, mark.as_ref())
             {
                 continue;
             }
             let mut names = facts.spelled_names(domain);
             names.extend(facts.programmed_names(domain));
+            // What others may have written goes only where it is what the set itself would have written.
+            names.retain(|name| !world.policy.protect || own(world, facts, domain, name, contents));
             (names, DeleteReason::Going)
         } else if facts.place == Place::Accepted(domain.clone())
             && !facts.declared.partly_known
@@ -63,6 +66,31 @@ pub(super) fn evidence(
         }
     }
     out
+}
+
+/// Whether what is stored is what a going set's spec declares.
+fn own(
+    world: &World<'_>,
+    facts: &SetFacts<'_>,
+    domain: &Name,
+    name: &Name,
+    contents: &ZoneContents,
+) -> bool {
+    let Ok(rtype) = facts.set.rtype else { return false };
+    let zone = facts
+        .set
+        .zone
+        .as_ref()
+        .map(|zone| ObjectKey { namespace: facts.set.meta.namespace.clone(), name: zone.clone() });
+    let class = zone.and_then(|key| world.zones.named(&key)).map(|zone| zone.class);
+    let ttl = match class {
+        Some(ClassState::Ours(class)) => class.default_ttl,
+        _ => None,
+    };
+    let declared = declared(facts.set, domain, ttl);
+    let group = declared.groups.get(name).and_then(|g| g.contents.as_ref().ok());
+    let stored = contents.get(name, rtype).and_then(|r| r.contents(rtype));
+    group.zip(stored).is_some_and(|(declared, stored)| stored.matches(declared))
 }
 
 /// Whether a going set's contents lay in this zone: its DNSZone has the domain, and nobody else holds it or

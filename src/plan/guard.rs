@@ -7,7 +7,7 @@ use super::Plan;
 use super::change::{Change, DeleteReason, Leftover, Verdict};
 use super::zone_plan::ZoneStep;
 use crate::api::conditions::{reason, sentence};
-use crate::api::object::ObjectKey;
+use crate::api::object::{ObjectKey, Zone};
 use crate::dns::name::Name;
 
 /// What a live GET of an object said.
@@ -34,13 +34,15 @@ pub struct Evidence {
     pub unstripped: BTreeMap<String, String>,
     /// Live GETs of the objects that implicit deletes turn on.
     pub live: BTreeMap<ObjectKey, LiveObject>,
+    /// Domains of all DNSZones on a second list, made only for orphans that would go.
+    pub domains: Option<BTreeSet<Name>>,
 }
 
 impl Evidence {
     /// Whether anything went wrong while the plan was secured.
     #[must_use]
     pub fn is_bad(&self) -> bool {
-        let Evidence { lost_sets, lost_zones, kept_sets, unstripped, live } = self;
+        let Evidence { lost_sets, lost_zones, kept_sets, unstripped, live, domains: _ } = self;
         let unknown = |l: &LiveObject| *l == LiveObject::Unknown;
         [lost_sets, lost_zones, kept_sets, unstripped].iter().any(|m| !m.is_empty())
             || live.values().any(unknown)
@@ -68,6 +70,12 @@ pub fn questions(plan: &Plan) -> BTreeSet<ObjectKey> {
             Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => None,
         })
         .collect()
+}
+
+/// The domain of a listed DNSZone, if it is one.
+#[must_use]
+pub fn domain(object: &serde_json::Value) -> Option<Name> {
+    Name::parse(&Zone::decode(object)?.domain?).ok()
 }
 
 /// Takes out of the plan what the evidence does not bear.
@@ -110,12 +118,19 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
             }
         }
     }
+    for (name, zone) in &mut plan.zones {
+        let proved = evidence.domains.as_ref().is_some_and(|all| !all.contains(name));
+        if matches!(zone.step, ZoneStep::DeleteOrphan { .. }) && !proved {
+            zone.step = ZoneStep::Keep;
+            zone.withheld = Some("it is not proved that its DNSZone is gone".to_owned());
+        }
+    }
     hold_unproved(&mut plan, &evidence.live);
     plan
 }
 
 /// Everything in the zones that a DNSZone was going to be written for.
-fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
+pub(super) fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
     let concerned: Vec<Name> = plan
         .objects
         .get(uid)
@@ -137,7 +152,7 @@ fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
 }
 
 /// Names where a set has a claim or on whose account something is deleted.
-fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
+pub(super) fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
     let targets = plan.sets.get(uid).into_iter().flat_map(|s| s.raws.values());
     let mut out: BTreeSet<(Name, Name)> = targets
         .filter_map(|r| r.target.as_ref())

@@ -14,12 +14,15 @@ pub mod change;
 mod claims;
 pub mod desired;
 mod diff;
+pub mod events;
 mod evidence;
 pub mod guard;
 pub mod memory;
 pub mod note;
 pub mod objects;
 pub mod outcome;
+mod pause;
+pub mod policy;
 pub mod print;
 pub mod set_plan;
 pub mod sets;
@@ -38,28 +41,13 @@ pub use guard::{Evidence, LiveObject, confirm};
 pub use memory::Memory;
 pub use objects::ObjectPlan;
 pub use outcome::{Applied, Failure, Outcome, Proof, ZoneApplied};
+pub use policy::Policy;
 pub use set_plan::SetPlan;
 pub use settle::{Aftermath, settle};
 pub use snapshot::Snapshot;
 pub use zone_plan::{ZonePlan, ZoneStep};
 
 use crate::dns::name::Name;
-
-/// What the configuration says about deciding.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// Tells this daemon's notes and marks from another's.
-    pub owner_id: String,
-    /// The `controllerName`s of classes that are ours.
-    pub controller_names: BTreeSet<String>,
-    /// Namespaces that are ours; empty means all.
-    pub namespaces: BTreeSet<String>,
-    /// Longest time that a request to PowerDNS may take, in milliseconds: until then a foreign mark
-    /// that was sent before ours may still land.
-    pub request_timeout: u64,
-    /// Where the brakes bite.
-    pub brakes: brakes::Brakes,
-}
 
 /// Everything that one pass means to do, and what it will say about what it does not do.
 #[derive(Clone, Debug, Default)]
@@ -71,10 +59,12 @@ pub struct Plan {
     pub sets: BTreeMap<String, SetPlan>,
     /// DNSZones by uid.
     pub objects: BTreeMap<String, ObjectPlan>,
-    /// Zones in PowerDNS with our mark whose DNSZone is gone. Reported, never touched.
+    /// Zones in PowerDNS with our mark whose DNSZone is gone.
     pub orphans: BTreeSet<Name>,
     /// What the brakes hold.
     pub holds: Vec<brakes::Hold>,
+    /// Finalizers that are ours to take off, of record sets and of DNSZones.
+    pub finalizers: policy::Finalizers,
     /// Why PowerDNS could not be read at all.
     pub blind: Option<String>,
     /// Uids of record sets whose word stands although their zone cannot be read: it was proven a short while ago.
@@ -84,11 +74,12 @@ pub struct Plan {
 /// Decides what one pass does.
 pub fn decide(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Plan {
     let zones = zones::zones(&snapshot.cluster, &snapshot.server, policy);
-    let sets = sets::sets(&snapshot.cluster.sets, &zones);
+    let sets = sets::sets(&snapshot.cluster.sets, &zones, policy);
     let world = World { snapshot, memory, policy, zones: &zones, sets: &sets };
     let mut plan = Plan {
         blind: snapshot.server.zones.as_ref().err().cloned(),
         orphans: world.orphans(),
+        finalizers: policy.finalizers(),
         ..Plan::default()
     };
     let mut domains: BTreeSet<&Name> =
@@ -102,7 +93,7 @@ pub fn decide(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Plan {
     }
     plan.sets = set_plan::set_plans(&world, &plan.zones, &verdicts);
     plan.objects = objects::object_plans(&world, &plan);
-    plan
+    pause::pause(plan, &snapshot.cluster)
 }
 
 /// What all parts of the decision look at.
@@ -118,14 +109,19 @@ impl World<'_> {
     /// Marked by us for a DNSZone that is not on the complete list, with nobody to take it over.
     fn orphans(&self) -> BTreeSet<Name> {
         let listed = self.snapshot.server.zones.iter().flatten();
-        let known =
-            |name: &Name| self.zones.by_uid.values().any(|f| f.domain.as_ref() == Some(name));
-        listed
-            .filter(|(name, zone)| {
-                let mark = note::Mark::read(&zone.account, &self.policy.owner_id);
-                matches!(mark, note::Mark::Ours(_)) && !known(name)
-            })
-            .map(|(name, _)| name.clone())
-            .collect()
+        let orphans = listed.filter(|(name, zone)| self.is_orphan(name, zone));
+        orphans.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn is_orphan(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
+        let known = || self.zones.by_uid.values().any(|f| f.domain.as_ref() == Some(name));
+        let mark = note::Mark::read(&zone.account, self.policy);
+        matches!(mark, note::Mark::Ours(_)) && !known()
+    }
+
+    /// Whether an orphan may go as a whole: nothing in it is another owner's.
+    pub(crate) fn orphaned(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
+        let read = zone.contents.as_ref().ok();
+        self.is_orphan(name, zone) && read.is_some_and(|c| !stored::has_foreign_note(self, c))
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! Both only say who wrote. Whether something is right is decided from contents, never from here.
 
-use std::collections::BTreeSet;
-
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::Policy;
 use super::snapshot::Comment;
 use crate::api::object::ObjectKey;
 
@@ -61,7 +60,7 @@ impl Note {
 pub enum Writer {
     /// No note, or none that can be trusted: unparsable, or several of ours that contradict.
     Nobody,
-    /// One note of this daemon.
+    /// One note of this daemon, under its present or a previous owner id.
     Ours(Note),
     /// Another owner's note, or one for a namespace outside ours. Nothing of it is touched.
     Other(Note),
@@ -72,15 +71,16 @@ pub enum Writer {
 /// One foreign note makes the RRset foreign, whatever stands beside it; a comment of our account that
 /// is not a note says nothing.
 #[must_use]
-pub fn writer(comments: &[Comment], owner: &str, namespaces: &BTreeSet<String>) -> Writer {
+pub fn writer(comments: &[Comment], policy: &Policy) -> Writer {
     let mut ours = Vec::new();
     for comment in comments.iter().filter(|c| c.account == NOTE_ACCOUNT) {
         let Ok(note) = serde_json::from_str::<Note>(&comment.content) else {
             continue;
         };
         let namespace = note.object.split('/').next().unwrap_or_default();
+        let namespaces = &policy.namespaces;
         let inside = namespaces.is_empty() || namespaces.contains(namespace);
-        if note.owner != owner || !inside {
+        if !policy.is_ours(&note.owner) || !inside {
             return Writer::Other(note);
         }
         if !ours.contains(&note) {
@@ -98,7 +98,7 @@ pub fn writer(comments: &[Comment], owner: &str, namespaces: &BTreeSet<String>) 
 pub enum Mark {
     /// Empty: nobody has claimed it.
     None,
-    /// Our own mark, with the 26 base32 digits of a DNSZone's uid.
+    /// Our own mark, under our present or a previous owner id, with the 26 base32 digits of a DNSZone's uid.
     Ours(String),
     /// The mark of a daemon with another `ownerId`.
     Other,
@@ -109,14 +109,15 @@ pub enum Mark {
 impl Mark {
     /// Reads an `account`.
     #[must_use]
-    pub fn read(account: &str, owner: &str) -> Mark {
+    pub fn read(account: &str, policy: &Policy) -> Mark {
         if account.is_empty() {
             return Mark::None;
         }
         let mut parts = account.split(':');
         match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some("ds"), Some(hash), Some(uid), None) if hash.len() == 6 && uid.len() == 26 => {
-                if hash == owner_hash(owner) {
+                let mut owners = policy.previous_owner_ids.iter().chain([&policy.owner_id]);
+                if owners.any(|owner| hash == owner_hash(owner)) {
                     Mark::Ours(uid.to_owned())
                 } else {
                     Mark::Other
@@ -158,7 +159,24 @@ fn uid_digits(uid: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::plan::brakes::Brakes;
+
+    fn policy(owner: &str, namespaces: &[&str]) -> Policy {
+        let brakes = Brakes {
+            deletes: true,
+            implicit_percent: 0,
+            implicit_total: 0,
+            explicit_percent: None,
+        };
+        Policy {
+            previous_owner_ids: BTreeSet::from(["old".to_owned()]),
+            namespaces: namespaces.iter().map(|n| (*n).to_owned()).collect(),
+            ..Policy::new(owner, brakes)
+        }
+    }
 
     const UID: &str = "6b3c1c9e-2a52-4a5e-9c2e-0f6a8f6f1b11";
 
@@ -175,11 +193,13 @@ mod tests {
     fn a_mark_is_36_characters_and_reads_back() {
         let account = mark("east", UID);
         assert_eq!(account.len(), 36);
-        assert!(Mark::read(&account, "east").names(UID));
-        assert_eq!(Mark::read(&account, "west"), Mark::Other);
-        assert_eq!(Mark::read("", "east"), Mark::None);
-        assert_eq!(Mark::read("billing: ACME", "east"), Mark::FreeText);
-        assert_eq!(Mark::read("ds:abc:def", "east"), Mark::FreeText);
+        let east = policy("east", &[]);
+        assert!(Mark::read(&account, &east).names(UID));
+        assert!(Mark::read(&mark("old", UID), &east).names(UID), "it was ours before");
+        assert_eq!(Mark::read(&account, &policy("west", &[])), Mark::Other);
+        assert_eq!(Mark::read("", &east), Mark::None);
+        assert_eq!(Mark::read("billing: ACME", &east), Mark::FreeText);
+        assert_eq!(Mark::read("ds:abc:def", &east), Mark::FreeText);
     }
 
     #[test]
@@ -197,17 +217,19 @@ mod tests {
 
     #[test]
     fn only_one_trustworthy_note_is_ours() {
-        let all = BTreeSet::new();
+        let east = policy("east", &[]);
         let ours = comment(NOTE_ACCOUNT, &note("east", "ns/a"), 0);
         let theirs = comment(NOTE_ACCOUNT, &note("west", "ns/a"), 0);
+        let before = comment(NOTE_ACCOUNT, &note("old", "ns/a"), 0);
         let contradicts = comment(NOTE_ACCOUNT, &note("east", "ns/b"), 0);
         let garbage = comment(NOTE_ACCOUNT, "{}", 0);
         let read = |comments: &[&Comment]| {
             let owned: Vec<Comment> = comments.iter().map(|c| (*c).clone()).collect();
-            writer(&owned, "east", &all)
+            writer(&owned, &east)
         };
         assert!(matches!(read(&[&ours]), Writer::Ours(_)));
         assert!(matches!(read(&[&ours, &ours]), Writer::Ours(_)));
+        assert!(matches!(read(&[&before]), Writer::Ours(_)));
         assert!(matches!(read(&[&ours, &theirs]), Writer::Other(_)));
         assert_eq!(read(&[&ours, &contradicts]), Writer::Nobody);
         assert_eq!(read(&[&garbage]), Writer::Nobody);
@@ -216,8 +238,8 @@ mod tests {
 
     #[test]
     fn a_namespace_outside_ours_is_foreign() {
-        let only = BTreeSet::from(["here".to_owned()]);
+        let east = policy("east", &["here"]);
         let there = [comment(NOTE_ACCOUNT, &note("east", "there/a"), 0)];
-        assert!(matches!(writer(&there, "east", &only), Writer::Other(_)));
+        assert!(matches!(writer(&there, &east), Writer::Other(_)));
     }
 }

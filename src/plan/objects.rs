@@ -8,9 +8,9 @@ use super::sets::SetFacts;
 use super::zone_plan::{ZonePlan, ZoneStep};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
 use super::{Plan, World};
+use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
 use crate::api::object::{Meta, Owner, ZoneStatus};
-use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rdata::{Dialect, Rdata, Version};
 use crate::dns::rrset::RecordType;
@@ -227,7 +227,7 @@ fn remark(world: &World<'_>, facts: &ZoneFacts<'_>) -> Option<String> {
 
 fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> Option<Deletion> {
     let meta = &facts.zone.meta;
-    if facts.standing != Standing::Terminating || !meta.has_finalizer(FINALIZER_ZONE) {
+    if facts.standing != Standing::Terminating || !world.policy.holds_zone(meta) {
         return None;
     }
     let takes = zone
@@ -249,7 +249,7 @@ fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -
             .map(|s| s.set.meta.clone())
             .collect(),
         waits_for: mine()
-            .filter(|s| s.set.meta.has_finalizer(FINALIZER_RECORD_SET))
+            .filter(|s| world.policy.holds_set(&s.set.meta))
             .map(|s| s.set.meta.uid.clone())
             .collect(),
         strip: strip(world, facts),

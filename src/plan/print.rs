@@ -24,7 +24,7 @@ impl Plan {
     #[must_use]
     pub fn differs(&self) -> bool {
         self.zones.values().any(|zone| {
-            let step = matches!(zone.step, ZoneStep::Create { .. } | ZoneStep::Delete { .. });
+            let step = zone.goes() || matches!(zone.step, ZoneStep::Create { .. });
             let served = |c: &Change| !matches!(c, Change::Adopt { .. });
             step || zone
                 .names
@@ -119,6 +119,7 @@ impl Printed<'_> {
             ZoneStep::Mark { .. } => writeln!(f, "mark      zone {name} as ours")?,
             ZoneStep::Remark { .. } => writeln!(f, "mark      zone {name} for another DNSZone")?,
             ZoneStep::Delete { .. } => writeln!(f, "delete    zone {name}")?,
+            ZoneStep::DeleteOrphan { .. } => writeln!(f, "delete    zone {name}, an orphan")?,
         }
         if let Some(why) = zone.withheld.as_ref().filter(|_| zone.id.is_some()) {
             let then = if zone.postponed.is_empty() { "" } else { "; then:" };

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::World;
 use super::change::{Change, Verdict};
-use super::note::mark;
+use super::note::Mark;
 use super::sets::{Place, SetFacts, is_zone, was_programmed};
+use super::snapshot::ServerZone;
 use super::zone_plan::ZonePlan;
 use super::zones::{ClassState, Standing, ZoneFacts, mark_of};
 use crate::api::conditions::{Condition, Truth, kind, reason, sentence};
 use crate::api::object::{Meta, ObjectKey, Owner, RecordSetStatus};
-use crate::api::{API_VERSION, FINALIZER_RECORD_SET, FINALIZER_ZONE, KIND_ZONE};
+use crate::api::{API_VERSION, FINALIZER_RECORD_SET, KIND_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 use crate::dns::zone::owner_name;
@@ -41,6 +42,7 @@ pub struct Secure {
 
 /// One record set's part of the plan.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct SetPlan {
     /// The object as listed.
     pub meta: Meta,
@@ -54,6 +56,8 @@ pub struct SetPlan {
     pub partly_known: bool,
     /// It is Terminating, or its Terminating DNSZone takes it along.
     pub going: bool,
+    /// It carries a finalizer that is ours to take off.
+    pub finalized: bool,
     /// Its status speaks of the zone it is in, not of one that it has left.
     pub speaks_here: bool,
     /// Who serves its class.
@@ -119,6 +123,7 @@ pub(super) fn set_plans(
             raws: raws(facts, verdicts),
             partly_known: facts.declared.partly_known,
             going: facts.going,
+            finalized: world.policy.holds_set(meta),
             controller: zone
                 .map_or(Controller::Ours, |z| controller(world, z, &facts.set.status.conditions)),
             unsecured: None,
@@ -169,12 +174,11 @@ fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
         Ok(zones) => zones,
         Err(why) => return Some(why.clone()),
     };
-    let owner = &world.policy.owner_id;
     let refs = facts.set.meta.owners.iter().filter(|o| is_zone(o));
     let listed = |uid: &str| world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref());
     let marked = |uid: &str| {
-        let account = mark(owner, uid);
-        server.iter().find(|(_, z)| z.account == account).map(|(name, _)| name)
+        let names = |z: &ServerZone| Mark::read(&z.account, world.policy).names(uid);
+        server.iter().find(|(_, z)| names(z)).map(|(name, _)| name)
     };
     let mut homes: Vec<Option<&Name>> = refs.map(|o| listed(&o.uid).or(marked(&o.uid))).collect();
     homes.push(match &facts.place {
@@ -294,7 +298,7 @@ fn repointed(
 pub(super) fn staying(world: &World<'_>, owners: &[Owner]) -> Vec<Owner> {
     let goes = |uid: &str| {
         world.zones.by_uid.get(uid).is_some_and(|f| {
-            f.standing == Standing::Terminating && f.zone.meta.has_finalizer(FINALIZER_ZONE)
+            f.standing == Standing::Terminating && world.policy.holds_zone(&f.zone.meta)
         })
     };
     owners.iter().filter(|o| !goes(&o.uid)).cloned().collect()

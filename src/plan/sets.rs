@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Policy;
 use super::desired::{Declared, declared};
 use super::zones::{ClassState, Standing, ZoneFacts, Zones};
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{NameStatus, ObjectKey, Owner, RecordSet};
-use crate::api::{FINALIZER_ZONE, GROUP, KIND_ZONE};
+use crate::api::{GROUP, KIND_ZONE};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 use crate::dns::zone::owner_name;
@@ -58,7 +59,7 @@ pub type Sets<'a> = BTreeMap<&'a str, SetFacts<'a>>;
 
 /// Works out every record set's place and declarations.
 #[must_use]
-pub fn sets<'a>(all: &'a [RecordSet], zones: &Zones<'a>) -> Sets<'a> {
+pub fn sets<'a>(all: &'a [RecordSet], zones: &Zones<'a>, policy: &Policy) -> Sets<'a> {
     let mut out = Sets::new();
     for set in all {
         let zone_key = set
@@ -71,7 +72,7 @@ pub fn sets<'a>(all: &'a [RecordSet], zones: &Zones<'a>) -> Sets<'a> {
         let zone = zone_key.as_ref().and_then(|k| zones.named(k));
         // A Terminating DNSZone without our finalizer is no input: it takes nothing along.
         let takes_along = zone.is_some_and(|f| {
-            f.standing == Standing::Terminating && f.zone.meta.has_finalizer(FINALIZER_ZONE)
+            f.standing == Standing::Terminating && policy.holds_zone(&f.zone.meta)
         });
         let going = set.meta.terminating || takes_along;
         let (place, accepted) = place(set, zone);

@@ -7,18 +7,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
 use super::change::Verdict;
+use super::events::{self, Event};
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::sets::was_programmed;
 use super::statuses::{self, Said, StatusWrite, set_status, spelled, zone_status};
 use super::summary::{Summary, Waiting, summarize};
-use super::zone_plan::ZoneStep;
+use super::zone_plan::ZonePlan;
 use super::zones::Standing;
 use crate::api::conditions::{Truth, reason, sentence};
 use crate::api::object::{Meta, Owner};
-use crate::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
 use crate::dns::rrset::RecordType;
+
+/// An object that is let go.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// The object.
+    pub meta: Meta,
+    /// Finalizers that are not ours to take off.
+    pub stay: Vec<String>,
+}
 
 /// What is left to do in Kubernetes once PowerDNS has answered.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +35,15 @@ pub struct Aftermath {
     /// Statuses that differ from what is stored.
     pub statuses: Vec<StatusWrite>,
     /// Record sets that lose our finalizer.
-    pub set_releases: Vec<Meta>,
+    pub set_releases: Vec<Release>,
     /// Record sets that lose owner references to DNSZones they have left: the complete new lists.
     pub repointed: Vec<(Meta, Vec<Owner>)>,
     /// DNSZones that lose our finalizer, once these record sets have lost theirs.
-    pub zone_releases: Vec<(Meta, BTreeSet<String>)>,
+    pub zone_releases: Vec<(Release, BTreeSet<String>)>,
     /// Record sets of which every name was read equal or acknowledged in this pass, with their generation, by uid.
     pub proven: BTreeMap<String, i64>,
+    /// What changed for an object, for people.
+    pub events: Vec<Event>,
     /// The pass in figures and names.
     pub summary: Summary,
 }
@@ -56,10 +67,12 @@ fn settle_sets(
     waiting: &mut Waiting,
 ) {
     for (uid, set) in &plan.sets {
-        let finalized = set.meta.has_finalizer(FINALIZER_RECORD_SET);
-        if set.going && finalized {
+        if set.going && set.finalized {
             match unproved(plan, applied, uid, set) {
-                None => out.set_releases.push(set.meta.clone()),
+                None => {
+                    let stay = plan.finalizers.staying_on_set(&set.meta);
+                    out.set_releases.push(Release { meta: set.meta.clone(), stay });
+                }
                 Some(why) => {
                     out.statuses.extend(set_status(set, &pending_deletion(set, &why), now));
                     waiting.sets.insert(uid.clone(), why);
@@ -68,10 +81,14 @@ fn settle_sets(
         } else if !set.going && set.controller != Controller::OtherAccepted {
             let keeps = set.accepted.is_ok() && plan.keeping.contains(uid);
             let names = names(set, applied);
-            if statuses::whole(set, &names) {
+            let whole = statuses::whole(set, &names);
+            if whole {
                 out.proven.insert(uid.clone(), set.meta.generation);
             }
-            out.statuses.extend(set_status(set, &names, now).filter(|_| !keeps));
+            if let Some(write) = set_status(set, &names, now).filter(|_| !keeps) {
+                out.events.extend(events::of_set(set, &names, whole));
+                out.statuses.push(write);
+            }
             if let Some(owners) = &set.repointed
                 && unproved(plan, applied, uid, set).is_none()
             {
@@ -89,8 +106,8 @@ fn settle_zones(
     waiting: &mut Waiting,
 ) {
     // A set with a finalizer of somebody else's is still there afterwards.
-    let gone = out.set_releases.iter().filter(|m| m.finalizers.len() == 1);
-    let released: BTreeSet<String> = gone.map(|m| m.uid.clone()).collect();
+    let gone = out.set_releases.iter().filter(|release| release.stay.is_empty());
+    let released: BTreeSet<String> = gone.map(|release| release.meta.uid.clone()).collect();
     for (uid, object) in &plan.objects {
         let left = object.entries.iter().filter(|(uid, _)| !released.contains(*uid));
         let count = i64::try_from(left.map(|(_, n)| n).sum::<usize>()).unwrap_or(i64::MAX);
@@ -98,7 +115,9 @@ fn settle_zones(
         if let Some(deletion) = &object.deletion {
             match zone_unproved(plan, applied, object, &waiting.sets) {
                 None => {
-                    out.zone_releases.push((object.meta.clone(), deletion.waits_for.clone()));
+                    let stay = plan.finalizers.staying_on_zone(&object.meta);
+                    let release = Release { meta: object.meta.clone(), stay };
+                    out.zone_releases.push((release, deletion.waits_for.clone()));
                 }
                 Some(why) => {
                     waiting.zones.insert(uid.clone(), why.clone());
@@ -120,7 +139,16 @@ fn settle_zones(
         {
             waiting.zones.insert(uid.clone(), format!("{reason}: {message}"));
         }
-        out.statuses.extend(zone_status(object, shown, Some(accepted), programmed, now));
+        let made = matches!(object.programmed, ZoneProgrammed::Created(_));
+        let domain = object.domain.as_ref().filter(|_| made);
+        if domain.is_some_and(|domain| failure_of(applied.zone(domain)).is_none()) {
+            out.events.push(events::created(object));
+        }
+        let event = events::of_zone(object, &programmed);
+        if let Some(write) = zone_status(object, shown, Some(accepted), programmed, now) {
+            out.events.extend(event);
+            out.statuses.push(write);
+        }
     }
 }
 
@@ -149,7 +177,7 @@ fn unproved(plan: &Plan, applied: &Applied, uid: &str, set: &SetPlan) -> Option<
 fn gone(plan: &Plan, applied: &Applied, trace: &Trace) -> Result<(), String> {
     let Trace { zone, name, rtype } = trace;
     let zone_plan = plan.zones.get(zone);
-    let deleted = matches!(zone_plan.map(|z| &z.step), Some(ZoneStep::Delete { .. }));
+    let deleted = zone_plan.is_some_and(ZonePlan::goes);
     let planned =
         zone_plan.is_some_and(|z| z.names.get(name).is_some_and(|c| c.types.contains_key(rtype)));
     let outcome = if deleted {
@@ -321,10 +349,4 @@ fn failure_of(outcome: Outcome) -> Option<Failure> {
         Outcome::Done(_) => None,
         Outcome::Failed(failure) => Some(failure),
     }
-}
-
-/// The finalizer of ours that stands on objects of a kind.
-#[must_use]
-pub fn finalizer_of(kind: &str) -> &'static str {
-    if kind == crate::api::KIND_ZONE { FINALIZER_ZONE } else { FINALIZER_RECORD_SET }
 }

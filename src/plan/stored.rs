@@ -26,9 +26,7 @@ pub(super) fn outliving(world: &World<'_>, zone: &ServerZone) -> BTreeSet<(Name,
 pub(super) fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bool {
     let policy = world.policy;
     let rrsets = contents.names.values().flat_map(BTreeMap::values).filter(|r| r.exists());
-    rrsets.into_iter().any(|r| {
-        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Other(_))
-    })
+    rrsets.into_iter().any(|r| matches!(writer(&r.comments, policy), Writer::Other(_)))
 }
 
 /// RRsets without a note of ours, SOA and NS at the apex apart: what people may miss if the zone goes.
@@ -38,7 +36,7 @@ pub(super) fn noteless(world: &World<'_>, domain: &Name, contents: &ZoneContents
     for (name, types) in &contents.names {
         for (rtype, rrset) in types.iter().filter(|(_, r)| r.exists()) {
             let apex = name == domain && matches!(rtype.as_str(), "SOA" | "NS");
-            let writer = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            let writer = writer(&rrset.comments, policy);
             if writer == Writer::Nobody && !apex {
                 let why = "no note claims it; it goes with its zone".to_owned();
                 out.push(Leftover { name: name.clone(), rtype: rtype.clone(), why, uid: None });
@@ -60,7 +58,7 @@ pub(super) fn noted(
     let mut out: BTreeMap<String, BTreeSet<(Name, RecordType)>> = BTreeMap::new();
     for (name, types) in &contents.names {
         for (word, rrset) in types.iter().filter(|(_, r)| r.exists()) {
-            let written = writer(&rrset.comments, &policy.owner_id, &policy.namespaces);
+            let written = writer(&rrset.comments, policy);
             if let (Writer::Ours(note), Ok(rtype)) = (written, word.parse())
                 && !super::diff::protected(domain, &below, name, rtype)
             {
@@ -88,9 +86,7 @@ pub(super) fn unwritten(world: &World<'_>, domain: &Name, zone: &ServerZone) -> 
     let mut others = all.filter(|(name, rtype, r)| {
         r.exists() && !(*name == domain && matches!(rtype.as_str(), "SOA" | "NS"))
     });
-    let ours = |r: &StoredRrset| {
-        matches!(writer(&r.comments, &policy.owner_id, &policy.namespaces), Writer::Ours(_))
-    };
+    let ours = |r: &StoredRrset| matches!(writer(&r.comments, policy), Writer::Ours(_));
     let any = contents.names.values().flat_map(BTreeMap::values).any(ours);
     comments && !any && others.next().is_some()
 }

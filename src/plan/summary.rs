@@ -22,10 +22,18 @@ pub(super) struct Waiting {
     pub(super) zones: BTreeMap<String, String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// What a pass did. Lists hold `zone name type: why`, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
+    /// Nothing was written; the figures are of what would have been.
+    #[serde(skip_serializing_if = "is_false")]
+    pub dry_run: bool,
     /// DNSZones that were input.
     pub zones: usize,
     /// DNSRecordSets that were input.
@@ -76,6 +84,29 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// What a pass would do, if nothing failed: the same figures, of what is planned.
+    #[must_use]
+    pub fn planned(plan: &Plan) -> Summary {
+        let mut out = Summary { dry_run: true, marking: 0, ..begun(plan) };
+        for zone in plan.zones.values() {
+            match &zone.step {
+                ZoneStep::Keep => {}
+                ZoneStep::Create { .. } => out.zones_created += 1,
+                ZoneStep::Mark { .. } | ZoneStep::Remark { .. } => out.zones_marked += 1,
+                ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. } => out.zones_deleted += 1,
+            }
+            // What follows a mark is part of what a person wants to know.
+            let names = zone.names.values().chain(zone.postponed.values());
+            for change in names.flat_map(|name| name.types.values()) {
+                *out.counter(change) += 1;
+            }
+        }
+        let waits = plan.objects.iter().filter_map(|(uid, o)| Some((uid.clone(), o.waits()?)));
+        let waiting = Waiting { zones: waits.collect(), ..Waiting::default() };
+        out.waits(plan, &waiting);
+        out
+    }
+
     /// Whether everything that was declared is served, and nothing is waiting.
     #[must_use]
     pub fn clean(&self) -> bool {
@@ -83,9 +114,9 @@ impl Summary {
     }
 }
 
-/// Adds up a pass.
-pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Summary {
-    let mut out = Summary {
+/// What the plan alone says.
+fn begun(plan: &Plan) -> Summary {
+    Summary {
         zones: plan.objects.len(),
         blind: plan.blind.is_some(),
         marking: plan.zones.values().filter(|z| z.marking).count(),
@@ -94,7 +125,12 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
         holds: plan.holds.len(),
         left_alone: plan.zones.values().filter(|z| !z.goes()).map(|z| z.leftovers.len()).sum(),
         ..Summary::default()
-    };
+    }
+}
+
+/// Adds up a pass.
+pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Summary {
+    let mut out = begun(plan);
     for (zone, zone_plan) in &plan.zones {
         let step = match &zone_plan.step {
             ZoneStep::Keep => None,
@@ -102,7 +138,9 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             ZoneStep::Mark { .. } | ZoneStep::Remark { .. } => {
                 Some(("mark", &mut out.zones_marked))
             }
-            ZoneStep::Delete { .. } => Some(("delete", &mut out.zones_deleted)),
+            ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. } => {
+                Some(("delete", &mut out.zones_deleted))
+            }
         };
         if let Some((word, counter)) = step {
             match applied.zone(zone) {
@@ -119,24 +157,31 @@ pub(super) fn summarize(plan: &Plan, applied: &Applied, waiting: &Waiting) -> Su
             }
         }
     }
-    out.held.extend(plan.holds.iter().map(|hold| format!("{BRAKED}{}", hold.message())));
-    for set in plan.sets.values() {
-        let key = set.meta.key();
-        out.failed.extend(set.unsecured.iter().map(|why| format!("DNSRecordSet {key}: {why}")));
-    }
-    out.failed.extend(plan.blind.iter().map(|why| format!("PowerDNS could not be read: {why}")));
-    for (uid, why) in &waiting.zones {
-        if let Some(object) = plan.objects.get(uid) {
-            out.held.push(format!("DNSZone {}: {why}", object.meta.key()));
-        }
-    }
-    out.sets(plan, waiting);
-    out.failed.sort();
-    out.held.sort();
+    out.waits(plan, waiting);
     out
 }
 
 impl Summary {
+    /// What waits, and why.
+    fn waits(&mut self, plan: &Plan, waiting: &Waiting) {
+        self.held.extend(plan.holds.iter().map(|hold| format!("{BRAKED}{}", hold.message())));
+        for set in plan.sets.values() {
+            let key = set.meta.key();
+            self.failed
+                .extend(set.unsecured.iter().map(|why| format!("DNSRecordSet {key}: {why}")));
+        }
+        self.failed
+            .extend(plan.blind.iter().map(|why| format!("PowerDNS could not be read: {why}")));
+        for (uid, why) in &waiting.zones {
+            if let Some(object) = plan.objects.get(uid) {
+                self.held.push(format!("DNSZone {}: {why}", object.meta.key()));
+            }
+        }
+        self.sets(plan, waiting);
+        self.failed.sort();
+        self.held.sort();
+    }
+
     /// What waits of the record sets, and what was read equal.
     fn sets(&mut self, plan: &Plan, waiting: &Waiting) {
         for set in plan.sets.values().filter(|s| !s.going && s.controller == Controller::Ours) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::World;
-use super::change::{Change, DeleteReason, Leftover, NameChange, Verdict};
+use super::change::{Change, DeleteReason, Leftover, NameChange, Party, Verdict};
 use super::claims::{Claim, ZoneView};
 use super::diff::decide_name;
 use super::memory::Known;
@@ -14,7 +14,6 @@ use super::sets::Place;
 use super::snapshot::{ServerZone, ZoneContents};
 use super::stored::{below, has_foreign_note, noted, noteless, outliving, unwritten};
 use super::zones::{ClassState, Standing, ZoneFacts, servers};
-use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
 use crate::dns::name::Name;
 use crate::dns::rdata::Rdata;
@@ -56,7 +55,7 @@ impl ZonePlan {
     /// Whether the zone itself is deleted.
     #[must_use]
     pub fn goes(&self) -> bool {
-        matches!(self.step, ZoneStep::Delete { .. })
+        matches!(self.step, ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. })
     }
 
     /// Whether there is anything to send.
@@ -96,6 +95,12 @@ pub enum ZoneStep {
         expected: String,
         /// Uid of the DNSZone.
         by: String,
+    },
+    /// Delete it with all that is in it, since its mark is ours and no DNSZone of its domain exists. Needs another list
+    /// before it happens.
+    DeleteOrphan {
+        /// As below.
+        comments: BTreeSet<(Name, String)>,
     },
     /// Delete it with all that is in it.
     Delete {
@@ -265,8 +270,11 @@ fn permission(
         let comments = outliving(world, zone);
         return (ZoneStep::Delete { by: uid.to_owned(), comments }, Permission::Full);
     }
+    if world.policy.delete_orphan_zones && world.orphaned(domain, zone) {
+        return (ZoneStep::DeleteOrphan { comments: outliving(world, zone) }, Permission::Full);
+    }
     let Some(holder) = served else {
-        let other = Mark::read(&zone.account, owner) == Mark::Other;
+        let other = Mark::read(&zone.account, world.policy) == Mark::Other;
         let permission = if other { Permission::OnlyNoted } else { Permission::OnlyGoing };
         return (ZoneStep::Keep, permission);
     };
@@ -281,7 +289,7 @@ fn by_mark(
     uid: &str,
 ) -> (ZoneStep, Permission) {
     let owner = &world.policy.owner_id;
-    let mark_now = Mark::read(&zone.account, owner);
+    let mark_now = Mark::read(&zone.account, world.policy);
     let by = uid.to_owned();
     let account = mark(owner, uid);
     let expected = zone.account.clone();
@@ -292,7 +300,7 @@ fn by_mark(
             ZoneStep::Mark { account, expected, by },
             Permission::Marking("the zone is being marked as ours first".to_owned()),
         ),
-        Mark::Ours(_) if mark_now.names(uid) => {
+        Mark::Ours(_) if zone.account == account => {
             // Another daemon's mark, sent before ours was acknowledged, may land until its time-out. Of a mark from
             // before this process, only what was written since tells that it has lasted.
             let acked = world.memory.marks.get(domain).copied();
@@ -318,7 +326,7 @@ fn deletes<'a>(world: &World<'a>, domain: &Name, zone: &ServerZone) -> Option<&'
     if served || has_foreign_note(world, contents) {
         return None;
     }
-    let mark = Mark::read(&zone.account, &world.policy.owner_id);
+    let mark = Mark::read(&zone.account, world.policy);
     let marked = world.zones.marked(&mark).map(|f| f.zone.meta.uid.as_str());
     let may = |facts: &&ZoneFacts<'a>| {
         let class_ours = matches!(facts.class, ClassState::Ours(_) | ClassState::Missing(_));
@@ -330,7 +338,7 @@ fn deletes<'a>(world: &World<'a>, domain: &Name, zone: &ServerZone) -> Option<&'
         };
         facts.domain.as_ref() == Some(domain)
             && facts.standing == Standing::Terminating
-            && facts.zone.meta.has_finalizer(FINALIZER_ZONE)
+            && world.policy.holds_zone(&facts.zone.meta)
             && (mine || (nobodys && class_ours))
     };
     world.zones.by_uid.values().find(may).map(|f| f.zone.meta.uid.as_str())
@@ -411,20 +419,29 @@ fn view<'a>(
 ) -> ZoneView<'a> {
     let server = &world.snapshot.server;
     let comments = server.capabilities.is_some_and(|c| c.comments);
-    let foreign = super::zones::mark_of(server, domain, world.policy) == Some(Mark::Other);
+    let mark = super::zones::mark_of(server, domain, world.policy);
+    let noteless = !comments || plan.carried.is_empty();
+    let holder = world.zones.holder(domain).map(|h| &h.zone.meta);
+    // Free text in the account says that the zone is somebody else's to empty; what a set may hide is not undeclared.
+    let purges = holder.filter(|holder| {
+        world.policy.delete_undeclared
+            && mark.as_ref().is_some_and(|m| m.names(&holder.uid))
+            && !world.sets.values().any(|s| s.may_hide(domain, &holder.namespace))
+    });
     ZoneView {
         zone: domain,
-        holder: world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str()),
+        holder: holder.map(|h| h.uid.as_str()),
+        purges: purges.map(|h| Party { uid: h.uid.clone(), key: h.key() }),
+        noteless,
         comments,
         below: below(world, domain),
-        owner: &world.policy.owner_id,
-        namespaces: &world.policy.namespaces,
+        policy: world.policy,
         sets: world.sets,
         // In another owner's zone only a note of ours is evidence.
-        evidence: if foreign || (comments && !plan.carried.is_empty()) {
-            BTreeMap::new()
-        } else {
+        evidence: if noteless && mark != Some(Mark::Other) {
             super::evidence::evidence(world, domain, contents, claims)
+        } else {
+            BTreeMap::new()
         },
     }
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Policy;
 use super::note::Mark;
 use super::snapshot::{Cluster, Server};
-use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{Class, ObjectKey, Zone};
 use crate::dns::name::Name;
@@ -155,7 +154,7 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
 #[must_use]
 pub fn mark_of(server: &Server, domain: &Name, policy: &Policy) -> Option<Mark> {
     let zone = server.zones.as_ref().ok()?.get(domain)?;
-    Some(Mark::read(&zone.account, &policy.owner_id))
+    Some(Mark::read(&zone.account, policy))
 }
 
 /// The live DNSZone that the mark names keeps the domain, whatever its class says meanwhile; without
@@ -252,7 +251,7 @@ fn shadowed(cluster: &Cluster, server: &Server, policy: &Policy) -> BTreeSet<Obj
         let domain = original.domain.as_deref().and_then(|d| Name::parse(d).ok());
         let mark = domain.and_then(|d| mark_of(server, &d, policy));
         let holds = mark.is_some_and(|m| m.names(&original.meta.uid));
-        let owed = original.meta.terminating && original.meta.has_finalizer(FINALIZER_ZONE);
+        let owed = original.meta.terminating && policy.holds_zone(&original.meta);
         if made && !holds && !owed && original.domain == shadow.domain {
             out.insert(key);
         }

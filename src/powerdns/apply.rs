@@ -119,7 +119,9 @@ impl Task<'_> {
             | ZoneStep::Remark { account, expected, .. } => {
                 Some(self.mark(account, expected).await)
             }
-            ZoneStep::Delete { comments, .. } => Some(self.delete(comments).await),
+            ZoneStep::Delete { comments, .. } | ZoneStep::DeleteOrphan { comments } => {
+                Some(self.delete(comments).await)
+            }
         }
     }
 

@@ -9,9 +9,12 @@ use super::{defaults, load, refusal, with_needed};
 /// Options and values that they refuse, parted by ` | `.
 const VALUES: &str = "
 ownerId: | East | -a | a- | .a | a_b | a b | é | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+previousOwnerIds: East | a,a | a,, | a_b | east
 interval: | 15 | * * * * *
 controllerNames: | a,,b | a b | a,a
 namespaces: A | a.b | -a | a- | a, | a,a | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+dryRun: | yes | True | 1
+releaseUpstreamFinalizers: | yes
 powerdns.url: | 127.0.0.1:8081 | ftp://a | http:// | http:///x | http://a b | http://a:0 | http://a:65536
 powerdns.url: http://a: | http://[::1 | http://[::g] | http://[::1]x | http://u:p@a | http://a?x=y | http://a#x
 powerdns.url: http://-a | http://é | http://a:1:2 | http://a\\b
@@ -26,6 +29,10 @@ kubernetes.writesPerSecond: 0 | 1000001
 kubernetes.burst: 0 | 1000001
 kubernetes.concurrency: 0 | 1001
 policy.deletes: ask | true
+policy.undeclared: | Keep | purge
+policy.takeover: | true
+policy.orphanZones: | keep
+policy.ignore: A.* | a b | [a | a,a | é
 brakes.implicitPercent: -1 | 101 | none
 brakes.implicitTotal: -1 | 1000001
 brakes.explicitPercent: 101 | off
@@ -64,7 +71,7 @@ powerDNS: {url: x, y: z} => f.yaml:1: powerDNS: is no known option; the nearest 
 powerdns: {apiKey: x} => f.yaml:1: powerdns.apiKey: is no known option; the nearest one is powerdns.apiKeyFile
 url: x => f.yaml:1: url: is no known option; the nearest one is powerdns.url
 requestTimout: 1s => f.yaml:1: requestTimout: is no known option; the nearest one is powerdns.requestTimeout
-dryRun: true => f.yaml:1: dryRun: is no known option, nor close to one
+dryrun: true => f.yaml:1: dryrun: is no known option; the nearest one is dryRun
 orphans: {report: 1} => f.yaml:1: orphans: is no known option, nor close to one
 foo: => f.yaml:1: foo: is no known option, nor close to one
 "a\tb": c => f.yaml:1: a\tb: is no known option, nor close to one

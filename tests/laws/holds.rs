@@ -171,8 +171,11 @@ fn what_is_unread_releases_nobody() {
             prop_assert!(released.is_empty() && aftermath.zone_releases.is_empty(), "{released:?}");
         }
         for meta in &released {
-            let left = world.cluster.uid(&meta.uid).and_then(|set| world.set_left(set, &meta.uid));
-            prop_assert!(left.is_none(), "{} is let go, but {left:?}", meta.key());
+            let left = world
+                .cluster
+                .uid(&meta.meta.uid)
+                .and_then(|set| world.set_left(set, &meta.meta.uid));
+            prop_assert!(left.is_none(), "{} is let go, but {left:?}", meta.meta.key());
         }
         Ok(())
     });

@@ -82,7 +82,7 @@ fn carry_out(world: &mut World, plan: &Plan, limits: Limits) -> Result<(), TestC
             ZoneStep::Mark { account, .. } | ZoneStep::Remark { account, .. } => {
                 account.clone_into(&mut model.zones.get_mut(apex.as_str()).unwrap().account);
             }
-            ZoneStep::Delete { .. } => {
+            ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. } => {
                 model.zones.remove(apex.as_str());
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Both models behind one loopback listener, and the product's own `Syncer` before it: what a pass does in a law is what
 //! the daemon sends.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,13 +41,7 @@ const OPEN: Brakes = Brakes {
 };
 
 pub fn policy() -> Policy {
-    Policy {
-        owner_id: OWNER.to_owned(),
-        controller_names: ["powerdns".to_owned()].into(),
-        namespaces: std::collections::BTreeSet::new(),
-        request_timeout: 0,
-        brakes: OPEN,
-    }
+    Policy { request_timeout: 0, ..Policy::new(OWNER, OPEN) }
 }
 
 async fn serve(
@@ -121,6 +116,17 @@ impl Rig {
         summary
     }
 
+    /// One pass in which nothing that a brake holds is let through; with it how many holds there were and how many
+    /// zones PowerDNS had before.
+    pub fn held_pass(&self) -> (Summary, (usize, usize)) {
+        let before = self.world().pdns.zones.len();
+        self.world().begin();
+        let summary = self.runtime.block_on(self.syncer.pass(&BTreeSet::new())).unwrap();
+        self.world().end();
+        let holds = summary.holds;
+        (summary, (holds, before))
+    }
+
     /// Lets time go by on the pass's clock.
     pub fn later(milliseconds: u64) {
         LATER.set(LATER.get() + milliseconds);
@@ -173,6 +179,7 @@ fn syncer(url: &str) -> Syncer {
         concurrency: 4,
         // What failed is worth another try at once: the laws do not wait.
         chance: || 0.0,
+        instance: "laws".to_owned(),
         clock: |metrics| metrics.now() + LATER.get(),
         metrics,
         memory: tokio::sync::Mutex::new(Memory::default()),

@@ -44,6 +44,8 @@ pub struct World {
     pub deadly: Option<String>,
     /// PowerDNS is dead: each of its connections breaks.
     pub dead: bool,
+    /// A DNSZone that comes into being once PowerDNS has been listed.
+    pub late: Option<Value>,
     /// Paths that were read.
     pub reads: Vec<String>,
     /// Writes of this pass, in order.
@@ -158,6 +160,11 @@ impl World {
     /// Answers one request to either server.
     pub fn answer(&mut self, method: &str, path: &str, query: &str, body: &Value) -> Answer {
         let answer = self.troubled(method, path, query, body);
+        if path.ends_with("/servers/localhost/zones")
+            && let Some(zone) = self.late.take()
+        {
+            self.cluster.put("dnszones", zone);
+        }
         if method == "GET" {
             self.reads.push(path.to_owned());
         } else if answer.0 < 300 {

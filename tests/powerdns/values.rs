@@ -39,18 +39,13 @@ fn declarable(contents: Contents) -> Contents {
 }
 
 fn policy() -> Policy {
-    Policy {
-        owner_id: "test".to_owned(),
-        controller_names: BTreeSet::from(["powerdns".to_owned()]),
-        namespaces: BTreeSet::new(),
-        request_timeout: 1000,
-        brakes: Brakes {
-            deletes: true,
-            implicit_percent: 30,
-            implicit_total: 20,
-            explicit_percent: Some(50),
-        },
-    }
+    let brakes = Brakes {
+        deletes: true,
+        implicit_percent: 30,
+        implicit_total: 20,
+        explicit_percent: Some(50),
+    };
+    Policy { request_timeout: 1000, ..Policy::new("test", brakes) }
 }
 
 /// A raw name for each of the contents; there is only one place for an SOA.

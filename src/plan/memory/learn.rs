@@ -205,6 +205,7 @@ pub(super) fn step_text(step: &ZoneStep) -> String {
             format!("mark {account}")
         }
         ZoneStep::Delete { by, .. } => format!("delete {by}"),
+        ZoneStep::DeleteOrphan { .. } => "delete".to_owned(),
     }
 }
 

@@ -11,6 +11,8 @@
 //! Writes and deletes of a name stand in one `NameChange`; coexistence is decided here, so that no
 //! request is sent that the server must refuse.
 
+mod fate;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::{Change, ClaimVerdict, DeleteReason, Leftover, NameChange, Party, Verdict};
@@ -19,7 +21,6 @@ use super::note::{Note, Writer, writer};
 use super::sets::Hold;
 use super::snapshot::{Comment, StoredRrset};
 use crate::api::conditions::{reason, sentence};
-use crate::api::object::ObjectKey;
 use crate::dns::name::Name;
 use crate::dns::rrset::{Contents, RecordType};
 
@@ -50,7 +51,7 @@ pub(super) fn decide_name(
     for (word, rrset) in stored.into_iter().flatten().filter(|(_, r)| r.exists()) {
         match word.parse::<RecordType>() {
             Ok(rtype) => {
-                let writer = writer(&rrset.comments, view.owner, view.namespaces);
+                let writer = writer(&rrset.comments, view.policy);
                 here.insert(rtype, Here { rrset, writer });
             }
             Err(_) => unmodelled.push(word.as_str()),
@@ -67,6 +68,7 @@ pub(super) fn decide_name(
         unmodelled,
         accepted: Vec::new(),
         removed: BTreeMap::new(),
+        declared: claims.iter().map(|c| c.rtype).chain(from_class.keys().copied()).collect(),
         out: NameDecision::default(),
     };
     decision.elect(claims);
@@ -87,6 +89,8 @@ struct Decision<'v, 'a> {
     unmodelled: Vec<&'v str>,
     accepted: Vec<Claim<'v>>,
     removed: Going,
+    /// Types that somebody declares here, validly or not.
+    declared: BTreeSet<RecordType>,
     out: NameDecision,
 }
 
@@ -152,6 +156,11 @@ impl<'v> Decision<'v, '_> {
             let detail = format!("{} written by the owner {:?}", claim.rtype, note.owner);
             return Err(conflict(&detail));
         }
+        if self.is_protected_from(claim, contents) {
+            let detail =
+                format!("{} that nobody's note claims; policy.takeover is protect", claim.rtype);
+            return Err(conflict(&detail));
+        }
         let mut goes = BTreeMap::new();
         for (rtype, here) in &self.here {
             if *rtype == claim.rtype
@@ -166,6 +175,19 @@ impl<'v> Decision<'v, '_> {
             goes.insert(*rtype, why);
         }
         Ok(goes)
+    }
+
+    /// Whether others wrote what is there otherwise, and it is to stay. SOA and NS at the apex are made with the zone, by
+    /// nobody in particular.
+    fn is_protected_from(&self, claim: &Claim<'v>, contents: &Contents) -> bool {
+        let stored = self.here.get(&claim.rtype).filter(|h| h.writer == Writer::Nobody);
+        let apex =
+            self.name == self.view.zone && matches!(claim.rtype, RecordType::Soa | RecordType::Ns);
+        self.view.policy.protect
+            && stored.is_some()
+            && !apex
+            && !self.reads_equal(claim.rtype, contents)
+            && !claim.had_programmed(self.view, self.name)
     }
 
     /// Whether a stored RRset of an incompatible type gives way to a claim.
@@ -213,7 +235,8 @@ impl<'v> Decision<'v, '_> {
     /// What an admitted claim takes: nothing if contents and note are right.
     fn write(&self, claim: &Claim<'v>, contents: &Contents, equal: bool) -> Option<Change> {
         let party = claim.party();
-        let note = Note::new(self.view.owner, &party.key, &party.uid, contents.fingerprint());
+        let note =
+            Note::new(&self.view.policy.owner_id, &party.key, &party.uid, contents.fingerprint());
         let stored = self.here.get(&claim.rtype);
         let comments = self.comments(claim.rtype, Some(&note));
         if !equal {
@@ -259,7 +282,7 @@ impl<'v> Decision<'v, '_> {
             }
             let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
             if let Some((by, why)) = goes {
-                let unnoted = here.writer == Writer::Nobody;
+                let unnoted = here.writer == Writer::Nobody && why != DeleteReason::Undeclared;
                 let change = Change::Delete { by, why, unnoted, was: text(here.rrset) };
                 self.out.change.types.insert(*rtype, change);
             } else if !claims.iter().any(|c| c.rtype == *rtype) && !self.protected(*rtype) {
@@ -282,71 +305,6 @@ impl<'v> Decision<'v, '_> {
                 uid: None,
             });
         }
-    }
-
-    /// Whether a stored RRset that no admitted claim covers goes, and on what ground.
-    fn goes(&self, rtype: RecordType, here: &Here<'v>) -> Option<(Party, DeleteReason)> {
-        let (party, fate) = self.fate(rtype, here)?;
-        let written = self.accepted.iter().any(|c| c.uid() == party.uid);
-        let why = match fate {
-            Ok(why) => why,
-            // The old type goes only in the PATCH that writes the new one.
-            Err(Hold::Retyped) if written => DeleteReason::Retyped,
-            Err(_) => return None,
-        };
-        Some((party, why))
-    }
-
-    /// Whose a stored RRset is, and either the ground on which it goes whatever else is at the name, or what
-    /// its writer still says of it. `None` if it is nobody's that we know, or must stay.
-    fn fate(
-        &self,
-        rtype: RecordType,
-        here: &Here<'v>,
-    ) -> Option<(Party, Result<DeleteReason, Hold>)> {
-        if self.protected(rtype) {
-            return None;
-        }
-        let sure = |(party, why)| (party, Ok(why));
-        let note = match &here.writer {
-            Writer::Other(_) => return None,
-            Writer::Nobody => return self.evidence(rtype).map(sure),
-            Writer::Ours(note) => note,
-        };
-        let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
-            return self.implicit(rtype, here, note).map(sure);
-        };
-        let party = Party { uid: note.uid.clone(), key: writer.set.meta.key() };
-        let fate = match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
-            Hold::Going => Ok(DeleteReason::Going),
-            Hold::Lost => Ok(DeleteReason::Lost),
-            hold @ (Hold::Retyped | Hold::Declared | Hold::Unknown) => Err(hold),
-        };
-        Some((party, fate))
-    }
-
-    /// The object is not on the list: it goes if the note's fingerprint is what is read.
-    fn implicit(
-        &self,
-        rtype: RecordType,
-        here: &Here<'v>,
-        note: &Note,
-    ) -> Option<(Party, DeleteReason)> {
-        let key: ObjectKey = note.object.parse().ok()?;
-        let unchanged = here.rrset.contents(rtype).is_some_and(|c| c.fingerprint() == note.h);
-        if !unchanged || self.view.holder.is_none() || self.guarded(&key) {
-            return None;
-        }
-        Some((Party { uid: note.uid.clone(), key }, DeleteReason::Implicit))
-    }
-
-    /// A record set whose spec is only partly known may declare what is here: nothing implicit goes.
-    fn guarded(&self, key: &ObjectKey) -> bool {
-        self.view.sets.values().any(|s| s.may_hide(self.view.zone, &key.namespace))
-    }
-
-    fn evidence(&self, rtype: RecordType) -> Option<(Party, DeleteReason)> {
-        self.view.evidence.get(&(self.name.clone(), rtype)).cloned()
     }
 
     fn protected(&self, rtype: RecordType) -> bool {

@@ -1,0 +1,78 @@
+//! Events: one for each transition, none for what stays.
+
+use serde_json::{Value, json};
+
+use crate::support::estate::{Estate, rr};
+use crate::support::objects;
+use crate::support::recorder::Server;
+
+/// Reason, kind and name of each event that was written since the recorder was cleared, sorted.
+fn told(estate: &Estate) -> Vec<String> {
+    let events = estate.writes_to(Server::Kubernetes).into_iter();
+    let events = events.filter(|r| r.path.contains("/apis/events.k8s.io/v1/"));
+    let mut out: Vec<String> = events
+        .map(|r| {
+            assert_eq!(r.status, Some(201), "{r:#?}");
+            let body: Value = r.body.unwrap();
+            let about = &body["regarding"];
+            let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}", text(&body["reason"]), text(&about["kind"]), text(&about["name"]))
+        })
+        .collect();
+    out.sort();
+    out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_passes_tell_each_transition_once() {
+    let estate = Estate::new("events").await;
+    let zone = estate.zone("z", "events.example").await;
+    let good = estate.a("good", "z", &[("good", "192.0.2.1")]).await;
+    let rival = estate.a("rival", "z", &[("good", "192.0.2.2")]).await;
+    for _ in 0..5 {
+        estate.once_failing().await;
+    }
+    let expected = [
+        "NotOwner DNSRecordSet rival",
+        "Programmed DNSRecordSet good",
+        "Programmed DNSZone z",
+        "ZoneCreated DNSZone z",
+    ];
+    assert_eq!(told(&estate), expected);
+
+    estate.recorder.clear();
+    let cname = json!([{"name": "taken", "cname": {"content": "x.example.net"}}]);
+    estate.set("late", "z", "CNAME", cname).await;
+    let taken = json!({"rrsets": [rr("taken.events.example.", "192.0.2.4")]});
+    assert_eq!(estate.pdns.patch("events.example", &taken).await.0, 204);
+    estate.delete(&good).await;
+    for _ in 0..5 {
+        estate.once_failing().await;
+    }
+    assert_eq!(told(&estate), ["Conflict DNSRecordSet late", "Programmed DNSRecordSet rival"]);
+    assert_eq!(estate.programmed(&rival).await.0, "True");
+    assert_eq!(estate.programmed(&zone).await.0, "True");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_brake_that_holds_is_told_once_and_so_is_another() {
+    let estate = Estate::new("heldevent").await;
+    let zone = estate.zone("z", "heldevent.example").await;
+    let mut sets = Vec::new();
+    for n in 0..12 {
+        let (name, owner) = (format!("s{n}"), format!("n{n}"));
+        sets.push(estate.a(&name, "z", &[(&owner, "192.0.2.1")]).await);
+    }
+    estate.once().await;
+    for (gone, told_now) in [(0..6, 1), (6..7, 1), (7..7, 0)] {
+        for set in &sets[gone] {
+            objects::patch(&estate.client, set, &json!({"metadata": {"finalizers": null}})).await;
+            estate.delete(set).await;
+        }
+        estate.recorder.clear();
+        estate.once_failing().await;
+        estate.once_failing().await;
+        assert_eq!(told(&estate), vec!["DeletionHeld DNSZone z"; told_now]);
+    }
+    assert_eq!(estate.programmed(&zone).await.1, "DeletionHeld");
+}
