@@ -6,6 +6,7 @@ use super::Plan;
 use super::change::{Change, Verdict};
 use super::set_plan::{Controller, RawPlan};
 use super::zone_plan::{ZonePlan, ZoneStep};
+use crate::api::conditions::reason;
 use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
 use crate::dns::rrset::{Contents, RecordType};
@@ -51,8 +52,12 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether a name waits only because its zone is written a little later.
+    /// Whether a name waits only because its zone is written a little later. The loser of an election has another
+    /// reason, although the winner's change is at its name.
     fn postpones(&self, raw: &RawPlan) -> bool {
+        if !matches!(raw.verdict, Verdict::Not(reason::PENDING, _)) {
+            return false;
+        }
         let target = raw.target.as_ref();
         let change = target.and_then(|t| self.zones.get(&t.zone)?.postponed.get(&t.name));
         change.zip(target).is_some_and(|(change, t)| change.types.contains_key(&t.rtype))
