@@ -61,13 +61,17 @@ impl Batch {
 
 /// Cuts changes into batches. A name that is larger than a limit still goes whole, alone.
 ///
-/// Deletes of what carries no note go before everything else: they rest on there being no note of ours in the
-/// zone, so a pass that is cut off between two requests must not have written one yet.
+/// Deletes of what carries no note go before everything else that writes one: they rest on there being no note of ours
+/// in the zone, so a pass that is cut off between two requests must not have written one yet. Where no note is
+/// written, as on a server without comments, a name and the one that it was renamed to change in one request.
 #[must_use]
 pub fn batches(names: &BTreeMap<Name, NameChange>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
     let unnoted = |c: &Change| matches!(c, Change::Delete { unnoted: true, .. });
+    let notes =
+        |c: &Change| matches!(c, Change::Adopt { .. } | Change::Replace { comments: Some(_), .. });
+    let any_note = names.values().flat_map(|change| change.types.values()).any(notes);
     let (first, rest): (Vec<_>, Vec<_>) =
-        names.iter().partition(|(_, change)| change.types.values().any(unnoted));
+        names.iter().partition(|(_, change)| any_note && change.types.values().any(unnoted));
     let mut out = cut(first, dialect, limits);
     out.extend(cut(rest, dialect, limits));
     out
