@@ -36,5 +36,7 @@ mod ownership;
 mod policies;
 #[path = "pass/said.rs"]
 mod said;
+#[path = "pass/takeover.rs"]
+mod takeover;
 #[path = "pass/types.rs"]
 mod types;

@@ -18,6 +18,7 @@ pub mod apiserver;
 pub mod daemon;
 pub mod estate;
 mod http;
+pub mod incumbent;
 pub mod objects;
 pub mod pdns;
 pub mod process;

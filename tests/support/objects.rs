@@ -1,11 +1,14 @@
 //! Kubernetes objects as plain JSON: builders, and the calls that tests make as a user would.
 
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-const API_VERSION: &str = "dns.networking.miloapis.com/v1alpha1";
+/// Group and version of our kinds.
+pub const API_VERSION: &str = "dns.networking.miloapis.com/v1alpha1";
 
 /// A DNSZoneClass of controller `powerdns` with these name servers.
 pub fn class(name: &str, servers: &[&str]) -> Value {
@@ -34,6 +37,23 @@ pub fn record_set(namespace: &str, name: &str, zone: &str, rtype: &str, records:
 /// All objects of a kind, in every namespace.
 pub fn everywhere(client: &Client, gvk: &GroupVersionKind) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &ApiResource::from_gvk(gvk))
+}
+
+/// The objects of one of our namespaced kinds, in the order of their names.
+pub async fn list(client: &Client, namespace: &str, plural: &str) -> Vec<Value> {
+    let kind = if plural == "dnszones" { "DNSZone" } else { "DNSRecordSet" };
+    let (group, version) = API_VERSION.split_once('/').unwrap();
+    let gvk = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&gvk, plural);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    // Items of a list do not say what they are.
+    let named = |object: &DynamicObject| {
+        let mut object = value(object);
+        object["apiVersion"] = json!(API_VERSION);
+        object["kind"] = json!(kind);
+        object
+    };
+    api.list(&ListParams::default()).await.unwrap().items.iter().map(named).collect()
 }
 
 /// The collection that holds the object, and its name there.

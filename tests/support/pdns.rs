@@ -1,7 +1,8 @@
 //! A real `pdns_server` of this test's own, and thin calls of its HTTP API that share no code with the product.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -132,6 +133,11 @@ impl Pdns {
         .await;
     }
 
+    /// The file that holds the data of a server on sqlite.
+    pub fn database(&self) -> PathBuf {
+        self.folder.path().join("pdns.sqlite3")
+    }
+
     /// The process id, while it runs.
     pub fn id(&self) -> Option<u32> {
         self.process.lock().unwrap().as_ref().map(Process::id)
@@ -201,6 +207,26 @@ impl Pdns {
         contents
     }
 
+    /// All RRsets of a zone that have records, by name and type: the TTL and the contents, sorted, an SOA without its
+    /// serial, which moves by itself.
+    pub async fn all(&self, zone: &str) -> BTreeMap<(String, String), (u64, Vec<String>)> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let mut out = BTreeMap::new();
+        for rrset in self.get_zone(zone).await["rrsets"].as_array().unwrap() {
+            let (name, rtype) = (text(&rrset["name"]), text(&rrset["type"]));
+            let records = rrset["records"].as_array().unwrap().iter();
+            let mut contents: Vec<String> = records.map(|r| text(&r["content"])).collect();
+            if rtype == "SOA" {
+                contents = vec![without_serial(&contents[0])];
+            }
+            contents.sort();
+            if !contents.is_empty() {
+                out.insert((name, rtype), (rrset["ttl"].as_u64().unwrap(), contents));
+            }
+        }
+        out
+    }
+
     /// The comment of account `dns-syncd` on an RRset, parsed.
     pub async fn note(&self, zone: &str, name: &str, rtype: &str) -> Option<Value> {
         let rrset = self.rrset(zone, name, rtype).await?;
@@ -237,6 +263,11 @@ impl Pdns {
     pub async fn delete_zone(&self, zone: &str) -> (u16, Value) {
         self.call(Method::DELETE, &path(zone), None).await
     }
+}
+
+fn without_serial(soa: &str) -> String {
+    let fields = soa.split(' ').enumerate().filter(|(at, _)| *at != 2);
+    fields.map(|(_, field)| field).collect::<Vec<_>>().join(" ")
 }
 
 fn absolute(name: &str) -> String {
