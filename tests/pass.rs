@@ -34,6 +34,8 @@ mod owners;
 mod ownership;
 #[path = "pass/policies.rs"]
 mod policies;
+#[path = "pass/restores.rs"]
+mod restores;
 #[path = "pass/said.rs"]
 mod said;
 #[path = "pass/takeover.rs"]
