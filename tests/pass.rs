@@ -40,5 +40,7 @@ mod restores;
 mod said;
 #[path = "pass/takeover.rs"]
 mod takeover;
+#[path = "pass/two_daemons.rs"]
+mod two_daemons;
 #[path = "pass/types.rs"]
 mod types;

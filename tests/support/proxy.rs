@@ -169,6 +169,10 @@ impl Upstream {
                 tokio::time::sleep(*time).await;
                 None
             }
+            Some(Action::Until(token)) => {
+                token.cancelled().await;
+                None
+            }
             Some(Action::Truncate(bytes)) => Some(*bytes),
             Some(Action::ForwardThenDrop) | None => None,
         };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::http::Raw;
 
@@ -59,6 +60,8 @@ pub enum Action {
     ForwardThenDrop,
     /// It is forwarded so much later, even if the client has left by then.
     Delay(Duration),
+    /// It is forwarded once the token is cancelled, even if the client has left by then.
+    Until(CancellationToken),
     /// It is forwarded; the connection ends after so many bytes of the answer's body.
     Truncate(usize),
 }
