@@ -26,6 +26,8 @@ mod events;
 mod evidence;
 #[path = "pass/faults.rs"]
 mod faults;
+#[path = "pass/gaps.rs"]
+mod gaps;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/owners.rs"]
