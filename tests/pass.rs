@@ -14,6 +14,8 @@ mod support;
 mod backends;
 #[path = "pass/basics.rs"]
 mod basics;
+#[path = "pass/beside.rs"]
+mod beside;
 #[path = "pass/brakes.rs"]
 mod brakes;
 #[path = "pass/crash.rs"]
