@@ -44,6 +44,12 @@ async fn many_vanished_objects_are_held_and_released_by_digest_once() {
     estate.once().await;
     vanish(&estate, &sets[..6]).await;
     estate.recorder.clear();
+    if !estate.pdns.keeps_comments() {
+        let summary = estate.once().await;
+        assert_eq!(summary["leftAlone"], json!(6), "nobody knows whose they were: {summary}");
+        assert!(estate.writes_to(Server::PowerDns).is_empty());
+        return;
+    }
     estate.once_failing().await;
     assert!(estate.writes_to(Server::PowerDns).is_empty(), "six of fourteen are over 30 %");
     let held = digest(&estate, &zone).await;

@@ -34,7 +34,7 @@ async fn fourteen_types_are_served_and_a_second_pass_is_silent() {
         .await;
     let extra =
         vec![("expand-alias", "yes".to_owned()), ("resolver", resolver.dns_addr().to_string())];
-    let estate = Estate::with("types", Options { backend: Backend::Sqlite, extra }).await;
+    let estate = Estate::with("types", Options { backend: Backend::of_this_run(), extra }).await;
     estate.zone("demo-example", "demo.example").await;
     let mut sets = Vec::new();
     for mut sample in samples() {

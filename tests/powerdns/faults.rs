@@ -14,7 +14,8 @@ use crate::world::{SHORT, Tuning, World, a, apply_with, creates, many, outcomes,
 const ZONE: &str = "faults.example.";
 
 async fn world() -> World {
-    let world = World::new(Backend::Sqlite, Tuning { timeout: SHORT, ..Tuning::default() }).await;
+    let world =
+        World::new(Backend::of_this_run(), Tuning { timeout: SHORT, ..Tuning::default() }).await;
     world.zone(ZONE).await;
     world
 }

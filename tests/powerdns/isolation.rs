@@ -29,7 +29,7 @@ async fn served(world: &World) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_collides_with_a_foreign_name_stays_alone() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let plan = writes(ZONE, many(ZONE, 200));
     // Somebody writes it after the zone was read for the plan.
@@ -50,7 +50,7 @@ async fn one_that_collides_with_a_foreign_name_stays_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_of_several_refused_costs_one_request_when_the_text_names_it() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let mut rrsets = many(ZONE, 200);
     for bad in [3, 90, 199] {
@@ -69,7 +69,7 @@ async fn each_of_several_refused_costs_one_request_when_the_text_names_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_text_names_is_found_by_halves() {
     for bad in [vec![123], vec![0, 199], vec![10, 11, 150]] {
-        let world = World::sqlite().await;
+        let world = World::usual().await;
         world.zone(ZONE).await;
         let names: Vec<String> = bad.iter().map(|n| format!("n{n}.iso.example.")).collect();
         let strange = json!({"error": "Key 'content' not present or not a String"});
@@ -93,7 +93,7 @@ async fn what_no_text_names_is_found_by_halves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_too_large_for_the_server_is_halved() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let large = |r: &crate::support::recorder::Request| {
         r.body.as_ref().is_some_and(|b| b["rrsets"].as_array().is_some_and(|a| a.len() > 60))
@@ -108,7 +108,7 @@ async fn a_body_that_is_too_large_for_the_server_is_halved() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zone_is_made_without_the_name_that_its_post_was_refused_for() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     let mut rrsets = many(ZONE, 30);
     rrsets[7].1 = misplaced();
     let ns = Rdata::parse(RecordType::Ns, "ns1.example.net.").unwrap();
@@ -128,7 +128,7 @@ async fn a_zone_is_made_without_the_name_that_its_post_was_refused_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_is_refused_whole() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let mut rrsets = many(ZONE, 3);
     rrsets.push(("n1.iso.example.".to_owned(), misplaced()));
@@ -144,7 +144,7 @@ async fn a_name_is_refused_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_the_server_fails_on_costs_its_name_alone() {
     for action in [Action::Answer(500, json!({"error": "Internal Server Error"})), Action::Reset] {
-        let world = World::sqlite().await;
+        let world = World::usual().await;
         world.zone(ZONE).await;
         world.recorder.always(|r| r.is_write() && mentions(r, "n77.iso.example."), action);
         let (done, failed) = outcomes(&world.apply(ZONE, &writes(ZONE, many(ZONE, 200))).await);
@@ -159,7 +159,7 @@ async fn one_that_the_server_fails_on_costs_its_name_alone() {
 /// A zone whose records the server fails on is made without them, and they are written one by one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_zone_is_made_without_what_the_server_fails_on() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     let fails = Action::Answer(500, json!({"error": "Internal Server Error"}));
     world.recorder.always(|r| r.is_write() && mentions(r, "n3.iso.example."), fails);
     let applied = world.apply(ZONE, &creates(many(ZONE, 8))).await;

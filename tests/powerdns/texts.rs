@@ -33,25 +33,28 @@ fn collides(text: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_offender_is_found_in_every_text_that_names_it() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
-    let faults: [(&str, &[&str]); 12] = [
+    let mut faults: Vec<(&str, &[&str])> = vec![
         ("A", &["999.1.1.1"]),
         ("A", &["192.000.002.001"]),
         ("A", &["192.0.2.1", "192.0.2.1"]),
         ("A", &["it's 'quoted' / IN A"]),
-        ("AAAA", &["::ffff:192.0.2.1"]),
         ("CNAME", &["a.example.", "b.example."]),
         ("CNAME", &["no-final-dot"]),
         ("MX", &["10 _m.example."]),
         ("NS", &["192.0.2.1"]),
         ("SOA", &["a. b. 1 2 3 4 5"]),
         ("TXT", &["unquoted text"]),
-        ("TXT", &["\"a/b 'c' IN\" \"d"]),
     ];
+    if world.pdns.version() < (5, 1, 0) {
+        // Later ones take a dotted quad, and see to the last quote themselves.
+        faults.push(("AAAA", &["::ffff:192.0.2.1"]));
+        faults.push(("TXT", &["\"a/b 'c' IN\" \"d"]));
+    }
     for owner in ["t", "0/25", "a/b/c", "*.w", "_sip._tcp", "UPPER", "xn--bcher-kva"] {
         let owner = format!("{owner}.{ZONE}");
-        for (rtype, contents) in faults {
+        for (rtype, contents) in &faults {
             let text = refused(&world, vec![replace(&owner, rtype, contents)]).await;
             let expected = Some((name(&owner), Some(rtype.parse::<RecordType>().unwrap())));
             assert_eq!(offender(&text), expected, "{text}");
@@ -62,7 +65,7 @@ async fn the_offender_is_found_in_every_text_that_names_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_the_request_is_told_from_what_is_wrong_with_a_name() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let a = |owner: &str| replace(owner, "A", &["192.0.2.1"]);
     let t = "t.texts.example.";
@@ -95,7 +98,7 @@ async fn what_is_wrong_with_the_request_is_told_from_what_is_wrong_with_a_name()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collision_is_told_from_other_refusals() {
-    let world = World::sqlite().await;
+    let world = World::usual().await;
     world.zone(ZONE).await;
     let t = "0/25.texts.example.";
     let a = || replace(t, "A", &["192.0.2.1"]);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dns_syncd::config::Secret;
@@ -59,13 +59,15 @@ impl World {
         let proxy = Proxy::to_pdns(&pdns.url(), &recorder).await;
         let client = client(proxy.url(), pdns.key(), tuning);
         client.refresh_key().await.unwrap();
-        client.capabilities().await.unwrap();
+        let version = client.capabilities().await.unwrap().version;
+        assert_eq!(*VERSION.get_or_init(|| version), version);
         recorder.clear();
         World { pdns, recorder, client, proxy }
     }
 
-    pub(crate) async fn sqlite() -> World {
-        World::new(Backend::Sqlite, Tuning::default()).await
+    /// On the backend of this run, without limits.
+    pub(crate) async fn usual() -> World {
+        World::new(Backend::of_this_run(), Tuning::default()).await
     }
 
     /// Another client of the same server.
@@ -131,9 +133,11 @@ pub(crate) async fn apply_with(client: &Client, zone: &str, plan: &ZonePlan) -> 
     powerdns::apply_zone(&applier, &name(zone), plan, || 7).await
 }
 
-/// Of the server that the tests run.
-pub(crate) fn dialect() -> Dialect {
-    Dialect::of(Version::parse("4.7.3").unwrap())
+/// That of all servers of this run, known from the first one on.
+static VERSION: OnceLock<Version> = OnceLock::new();
+
+fn dialect() -> Dialect {
+    Dialect::of(*VERSION.get().unwrap())
 }
 
 pub(crate) fn name(text: &str) -> Name {

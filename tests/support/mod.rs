@@ -12,6 +12,7 @@
 )]
 #![allow(clippy::disallowed_methods, reason = "tests wait, read the clock and the environment")]
 #![allow(clippy::print_stderr, reason = "a failed test shows the logs of its servers")]
+#![allow(clippy::print_stdout, reason = "a test says what it had to leave out")]
 #![allow(unreachable_pub, reason = "`pub` marks what tests are meant to use")]
 
 pub mod apiserver;
@@ -19,6 +20,7 @@ pub mod daemon;
 pub mod estate;
 mod http;
 pub mod incumbent;
+pub mod installation;
 pub mod objects;
 pub mod pdns;
 pub mod process;
@@ -45,13 +47,18 @@ pub fn random() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// A new folder below `target/test-run`, removed when dropped, unless the test fails: then its logs are wanted.
+/// A new folder, removed when dropped, unless the test fails: then its logs are wanted.
 pub struct Folder(PathBuf);
 
 impl Folder {
     /// Creates `target/test-run/<prefix>-<random>`.
     pub fn new(prefix: &str) -> Self {
-        let path = root().join("target/test-run").join(format!("{prefix}-{}", random()));
+        Self::below(&root().join("target/test-run"), prefix)
+    }
+
+    /// Creates `<parent>/<prefix>-<random>`.
+    pub fn below(parent: &Path, prefix: &str) -> Self {
+        let path = parent.join(format!("{prefix}-{}", random()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

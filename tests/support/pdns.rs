@@ -2,25 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
 
-use super::process::{self, Process};
+pub use super::installation::Backend;
+use super::installation::Installation;
+use super::process::Process;
 use super::{Folder, http_client, port, random, wait_for};
-
-/// Where the server keeps its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// `gsqlite3`: has comments.
-    Sqlite,
-    /// `lmdb`: has comments from PowerDNS 5.1 on.
-    Lmdb,
-}
 
 /// How to start the server.
 pub struct Options<'a> {
@@ -30,6 +22,9 @@ pub struct Options<'a> {
     pub extra: Vec<(&'a str, String)>,
 }
 
+/// The three numbers of a version.
+pub type Release = (u16, u16, u16);
+
 /// A running `pdns_server`, killed and removed when dropped.
 pub struct Pdns {
     http: reqwest::Client,
@@ -37,6 +32,8 @@ pub struct Pdns {
     key: String,
     web: u16,
     dns: u16,
+    backend: Backend,
+    version: Release,
     process: Mutex<Option<Process>>,
     folder: Folder,
 }
@@ -44,8 +41,10 @@ pub struct Pdns {
 impl Pdns {
     /// Starts a server with empty data and waits until it answers HTTP and owns its DNS port.
     pub async fn start(options: Options<'_>) -> Self {
-        let (folder, key, web, dns) = (Folder::new("pdns"), random(), port(), port());
-        let path = folder.path().display();
+        let installation = Installation::of_this_run();
+        let (folder, key, web, dns) = (installation.folder(), random(), port(), port());
+        let path = installation.inside(folder.path());
+        let path = path.display();
         let mut arguments: Vec<String> = [
             "daemon=no",
             "guardian=no",
@@ -70,7 +69,7 @@ impl Pdns {
         arguments.push(format!("--api-key={key}"));
         match options.backend {
             Backend::Sqlite => {
-                create_database(&folder.path().join("pdns.sqlite3"));
+                installation.create_database(&folder.path().join("pdns.sqlite3"));
                 arguments.push("--launch=gsqlite3".to_owned());
                 arguments.push(format!("--gsqlite3-database={path}/pdns.sqlite3"));
                 // A killed process loses nothing: only a power failure would.
@@ -80,26 +79,60 @@ impl Pdns {
                 arguments.push("--launch=lmdb".to_owned());
                 arguments.push(format!("--lmdb-filename={path}/pdns.lmdb"));
                 arguments.push("--lmdb-shards=1".to_owned());
+                // As for sqlite.
+                arguments.push("--lmdb-sync-mode=nosync".to_owned());
             }
         }
         arguments
             .extend(options.extra.into_iter().map(|(name, value)| format!("--{name}={value}")));
-        let pdns = Self {
+        let mut pdns = Self {
             http: http_client(),
             arguments,
             key,
             web,
             dns,
+            backend: options.backend,
+            version: (0, 0, 0),
             process: Mutex::new(None),
             folder,
         };
         pdns.restart().await;
+        let (status, server) = pdns.call(Method::GET, "", None).await;
+        assert_eq!(status, 200, "{server}");
+        let version = server["version"].as_str().expect("it says its version");
+        pdns.version = release(version);
+        if options.backend == Backend::Lmdb {
+            pdns.open_data().await;
+        }
         pdns
+    }
+
+    /// LMDB opens the file of the records when the first request needs it; 4.9 answers 500 to requests that come
+    /// beside that one, or never.
+    async fn open_data(&self) {
+        self.create_zone(&serde_json::json!({"name": "first.invalid.", "kind": "Native"})).await;
+        assert_eq!(self.delete_zone("first.invalid.").await.0, 204);
     }
 
     /// A server on sqlite with nothing special.
     pub async fn sqlite() -> Self {
         Self::start(Options { backend: Backend::Sqlite, extra: Vec::new() }).await
+    }
+
+    /// Its version.
+    pub fn version(&self) -> Release {
+        self.version
+    }
+
+    /// Whether it keeps comments on RRsets, without which there are no notes.
+    pub fn keeps_comments(&self) -> bool {
+        self.backend == Backend::Sqlite || self.version() >= (5, 1, 0)
+    }
+
+    /// Whether comments may stay when their zone is deleted, for the next zone to find: LMDB from 5.1 on. The product
+    /// asks for the version alone.
+    pub fn comments_outlive_zones(&self) -> bool {
+        self.version() >= (5, 1, 0)
     }
 
     /// Stops the server as an administrator would (SIGTERM); its data stay.
@@ -114,7 +147,7 @@ impl Pdns {
     /// Starts it again, after [`Self::stop`] if it still runs: same data, same ports, same key.
     pub async fn restart(&self) {
         self.stop().await;
-        let mut command = process::command("/usr/sbin/pdns_server");
+        let mut command = Installation::of_this_run().server();
         command.args(&self.arguments);
         *self.process.lock().unwrap() = Some(Process::spawn("pdns", command, self.folder.path()));
         wait_for("pdns_server answers", Duration::from_secs(20), || async {
@@ -283,24 +316,11 @@ fn path(zone: &str) -> String {
     format!("/zones/{}", absolute(zone).bytes().map(escape).collect::<String>())
 }
 
-/// The schema comes with the package: in its documentation, or (where that is not installed) in its shared data.
-fn create_database(database: &Path) {
-    let places = [
-        "/usr/share/doc/pdns-backend-sqlite3/schema.sqlite3.sql",
-        "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql",
-    ];
-    let schema = places
-        .into_iter()
-        .find(|place| Path::new(place).is_file())
-        .expect("the package pdns-backend-sqlite3 is installed");
-    let output = Command::new("sqlite3")
-        .arg(database)
-        .arg(format!(".read {schema}"))
-        .output()
-        .expect("the package sqlite3 is installed");
-    assert!(
-        output.status.success() && output.stderr.is_empty(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+/// `4.9.18`, also with something behind it.
+fn release(version: &str) -> Release {
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|number| number.parse().unwrap_or_else(|_| panic!("{version} is no version")));
+    let mut next = || numbers.next().unwrap_or_else(|| panic!("{version} is no version"));
+    (next(), next(), next())
 }
