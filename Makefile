@@ -1,16 +1,19 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test evidence env fmt
+.PHONY: help demo test test-matrix evidence env fmt
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
 
 demo: ## see it work: real servers, real answers (KEEP=1 stays up)
 	@tests/env/demo
 
 test: ## the gate: format, lints, docs, dependencies, every test on real servers
 	@tests/env/gate
+
+test-matrix: ## the tests that speak to PowerDNS, on other versions and on LMDB (root, debootstrap)
+	@tests/env/matrix
 
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence

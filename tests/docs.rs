@@ -148,7 +148,7 @@ fn commands_exist() {
     let targets: BTreeSet<String> = document("Makefile")
         .lines()
         .filter_map(|l| l.split_once(':').map(|(target, _)| target))
-        .filter(|t| t.chars().all(|c| c.is_ascii_lowercase()))
+        .filter(|t| t.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
         .map(str::to_owned)
         .collect();
     check(|_, text| unknown_words(text, "make", &targets));
