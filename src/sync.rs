@@ -123,6 +123,7 @@ impl Syncer {
             client: &self.powerdns,
             dialect: Dialect::of(capabilities.version),
             limits: self.limits,
+            comments_outlive: capabilities.comments_outlive,
         };
         let applier = &applier;
         let mut busy: Vec<_> = plan.zones.iter().filter(|(_, zone)| zone.has_work()).collect();

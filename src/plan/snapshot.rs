@@ -35,6 +35,8 @@ pub struct Capabilities {
     pub version: Version,
     /// Whether RRset comments, and so notes, are kept: SQL backends, and LMDB from 5.1 on.
     pub comments: bool,
+    /// Comments outlive their zone, and the next zone that gets its number inherits them: LMDB from 5.1 on.
+    pub comments_outlive: bool,
     /// sqlite before 4.9.2 answers 500 to every second concurrent writer.
     pub single_writer: bool,
 }

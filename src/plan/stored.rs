@@ -7,15 +7,12 @@ use super::change::Leftover;
 use super::note::{Writer, writer};
 use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
 use crate::dns::name::Name;
-use crate::dns::rdata::Version;
 use crate::dns::rrset::RecordType;
 
-/// What carries comments, on servers from 5.1 on; which backend it is does not matter, since clearing them
-/// does no harm where they go with the zone.
+/// What carries comments that would outlive its zone.
 pub(super) fn outliving(world: &World<'_>, zone: &ServerZone) -> BTreeSet<(Name, String)> {
-    let since = Version { major: 5, minor: 1, patch: 0 };
-    let version = world.snapshot.server.capabilities.map(|c| c.version);
-    let contents = zone.contents.as_ref().ok().filter(|_| version >= Some(since));
+    let outlive = world.snapshot.server.capabilities.is_some_and(|c| c.comments_outlive);
+    let contents = zone.contents.as_ref().ok().filter(|_| outlive);
     let names = contents.into_iter().flat_map(|c| &c.names);
     let all = names.flat_map(|(name, types)| types.iter().map(move |(t, r)| (name, t, r)));
     all.filter(|(_, _, r)| !r.comments.is_empty())

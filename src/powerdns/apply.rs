@@ -28,6 +28,8 @@ pub struct Applier<'a> {
     pub dialect: Dialect,
     /// How large a request may be.
     pub limits: Limits,
+    /// A new zone inherits comments of one that is gone.
+    pub comments_outlive: bool,
 }
 
 /// Carries out the plan of one zone. `now` gives milliseconds on the pass's clock.
@@ -137,6 +139,9 @@ impl Task<'_> {
     /// Creates the zone with as many RRsets as fit; what was sent is taken out of `names`. What the records may be to
     /// blame for leaves a zone without them; after any other error it may exist, and the next pass reads it.
     async fn create(&mut self, account: &str, names: &mut Names) -> Result<Proof, Failure> {
+        if self.applier.comments_outlive {
+            return self.create_among_comments(account, names).await;
+        }
         let mut fit = names.clone();
         fit.retain(|name, _| !self.known.names.contains_key(name));
         let first = batches(&fit, self.applier.dialect, self.applier.limits).into_iter().next();
@@ -159,7 +164,32 @@ impl Task<'_> {
             return Err(failure);
         }
         tracing::warn!(zone = %self.zone, "zone refused with its records; created bare");
-        let proof = self.post(account, &bare).await.map_err(|e| self.failed(&e))?;
+        self.create_bare(account, &bare, names).await
+    }
+
+    /// Where a zone inherits comments, it is made bare and they are cleared at its apex; the rest follows by PATCH,
+    /// which replaces them.
+    async fn create_among_comments(
+        &mut self,
+        account: &str,
+        names: &mut Names,
+    ) -> Result<Proof, Failure> {
+        let bare = self.bare_apex(&Batch { names: names.clone() });
+        let proof = self.create_bare(account, &bare, names).await?;
+        let clear = |rtype: &str| json!({"name": self.zone.as_str(), "type": rtype, "changetype": "REPLACE", "comments": []});
+        let cleared =
+            self.client().patch(self.zone.as_str(), vec![clear("SOA"), clear("NS")]).await;
+        cleared.map_err(|e| self.failed(&e))?;
+        Ok(proof)
+    }
+
+    async fn create_bare(
+        &mut self,
+        account: &str,
+        bare: &Batch,
+        names: &mut Names,
+    ) -> Result<Proof, Failure> {
+        let proof = self.post(account, bare).await.map_err(|e| self.failed(&e))?;
         for (name, change) in &bare.names {
             self.done(name, change, proof);
             if let Some(left) = names.get_mut(name) {

@@ -112,6 +112,7 @@ pub fn capabilities(server: &Value, config: &Value) -> Option<Capabilities> {
     Some(Capabilities {
         version,
         comments: launched().all(keeps),
+        comments_outlive: launched().any(|b| b.trim() == "lmdb") && at_least(5, 1, 0),
         single_writer: launched().any(|b| b.trim() == "gsqlite3") && !at_least(4, 9, 2),
     })
 }
@@ -207,6 +208,7 @@ mod tests {
             let server = json!({"version": version});
             let config = json!([{"name": "launch", "value": launch}]);
             let c = capabilities(&server, &config).unwrap();
+            assert_eq!(c.comments_outlive, launch == "lmdb" && c.comments);
             (c.comments, c.single_writer)
         };
         assert_eq!(of("4.7.3", "gsqlite3"), (true, true));

@@ -97,6 +97,7 @@ impl World {
         let capabilities = Capabilities {
             version: Version { major: 4, minor: 9, patch: 18 },
             comments: self.pdns.comments,
+            comments_outlive: false,
             single_writer: false,
         };
         let zones =

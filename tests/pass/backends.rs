@@ -15,7 +15,7 @@ async fn without_comments_records_are_created_edited_renamed_and_deleted_all_the
     let set = estate.a("s", "z", &[("a", "192.0.2.1"), ("c", "192.0.2.3")]).await;
     estate.once().await;
     let writes = estate.writes_to(Server::PowerDns);
-    let text = writes[0].body.as_ref().unwrap().to_string();
+    let text = writes.last().unwrap().body.as_ref().unwrap().to_string();
     let noted = estate.pdns.keeps_comments();
     assert_eq!(text.contains("\"comments\""), noted, "the mere key would fail the request: {text}");
     estate.assert_quiet().await;
@@ -58,4 +58,27 @@ async fn without_notes_nothing_is_deleted_in_a_zone_that_another_owner_has_marke
     // With comments the edit by hand has kept our note, and what carries the note goes with its object.
     let left: &[&str] = if estate.pdns.keeps_comments() { &[] } else { &["203.0.113.1"] };
     assert_eq!(answer.answers, left);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_zone_is_not_bound_by_comments_that_outlived_another() {
+    let estate = Estate::new("outlived").await;
+    let note = json!({"v": 1, "owner": "other", "object": "x/y", "uid": "u", "h": "0"}).to_string();
+    let mut www = crate::support::estate::rr("www.old.example.", "192.0.2.9");
+    if estate.pdns.keeps_comments() {
+        www["comments"] = json!([{"account": "dns-syncd", "content": note, "modified_at": 0}]);
+    }
+    let old = crate::support::estate::native("old.example.", json!([www]));
+    estate.pdns.create_zone(&old).await;
+    // By hand, which clears no comments. The next zone has its number, and so finds them.
+    assert_eq!(estate.pdns.delete_zone("old.example").await.0, 204);
+    estate.zone("z", "outlived.example").await;
+    let www = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    estate.edit(&www, json!({"records": a_records(&[("www", "192.0.2.2")])})).await;
+    estate.once().await;
+    assert_eq!(
+        query(estate.pdns.dns_addr(), "www.outlived.example", "A").await.answers,
+        ["192.0.2.2"]
+    );
 }

@@ -22,7 +22,9 @@ async fn a_zone_and_its_records_are_served_within_one_pass() {
         ["ns1.example.net.", "ns2.example.net."]
     );
     let created = estate.writes_to(Server::PowerDns);
-    assert_eq!(created.len(), 1, "one POST makes the zone with all records: {created:#?}");
+    // Where comments outlive their zone, it is made bare, they are cleared, and the records follow.
+    let requests = if estate.pdns.comments_outlive_zones() { 3 } else { 1 };
+    assert_eq!(created.len(), requests, "one POST makes the zone with all records: {created:#?}");
 
     let www = estate.get(&www).await.unwrap();
     let (status, _, message) = condition(&www, "Programmed").unwrap();

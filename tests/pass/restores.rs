@@ -8,6 +8,7 @@ use crate::support::daemon;
 use crate::support::estate::{Estate, a_records, rr};
 use crate::support::incumbent::Incumbent;
 use crate::support::objects;
+use crate::support::pdns::{Backend, Options};
 use crate::support::query::query;
 use crate::support::recorder::{Request, Server};
 
@@ -137,7 +138,8 @@ async fn back(e: &Estate) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_copy_of_the_database_is_brought_up_to_what_is_declared() {
-    let e = Estate::new("older").await;
+    let sqlite = Options { backend: Backend::Sqlite, extra: Vec::new() };
+    let e = Estate::with("older", sqlite).await;
     e.zone("z", "older.example").await;
     let names = ["edited", "renamed", "retyped", "deleted", "remade", "same"];
     let mut sets = Vec::new();

@@ -12,6 +12,8 @@ use crate::world::{Tuning, World, many, outcomes, writes};
 
 /// From this version on writers wait for each other in sqlite itself.
 const WRITERS_QUEUE: Release = (4, 9, 2);
+/// From here on LMDB keeps comments, also those of zones that are gone.
+const COMMENTS_OUTLIVE: Release = (5, 1, 0);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_can_do_is_read_from_it() {
@@ -22,6 +24,7 @@ async fn what_a_server_can_do_is_read_from_it() {
         let expected = Capabilities {
             version: Version { major, minor, patch },
             comments: world.pdns.keeps_comments(),
+            comments_outlive: backend == Backend::Lmdb && release >= COMMENTS_OUTLIVE,
             single_writer: backend == Backend::Sqlite && release < WRITERS_QUEUE,
         };
         assert_eq!(world.client.capabilities().await.unwrap(), expected);

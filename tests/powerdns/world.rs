@@ -129,7 +129,7 @@ pub(crate) async fn read(client: &Client) -> Server {
 
 pub(crate) async fn apply_with(client: &Client, zone: &str, plan: &ZonePlan) -> ZoneApplied {
     let limits = Limits { rrsets: 500, bytes: 1_500_000 };
-    let applier = Applier { client, dialect: dialect(), limits };
+    let applier = Applier { client, dialect: dialect(), limits, comments_outlive: false };
     powerdns::apply_zone(&applier, &name(zone), plan, || 7).await
 }
 

@@ -129,10 +129,9 @@ impl Pdns {
         self.backend == Backend::Sqlite || self.version() >= (5, 1, 0)
     }
 
-    /// Whether comments may stay when their zone is deleted, for the next zone to find: LMDB from 5.1 on. The product
-    /// asks for the version alone.
+    /// Whether comments stay when their zone is deleted, for the next zone to find: LMDB from 5.1 on.
     pub fn comments_outlive_zones(&self) -> bool {
-        self.version() >= (5, 1, 0)
+        self.backend == Backend::Lmdb && self.version() >= (5, 1, 0)
     }
 
     /// Stops the server as an administrator would (SIGTERM); its data stay.
