@@ -2,7 +2,7 @@
 //! bytes. The server applies the elements of one request in order, in one transaction, and refuses a
 //! write that collides with what is still there; hence the order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -50,31 +50,32 @@ impl Batch {
         unnoted.map(|(name, (rtype, _))| (name.clone(), *rtype)).collect()
     }
 
-    /// Splits it by names in two halves; `None` if it holds one name only.
+    /// Splits it by names in two, of which the first is to be sent first; `None` if it holds one name only. Names that
+    /// lose what carries no note are parted from the others before they are halved.
     #[must_use]
     pub fn halves(mut self) -> Option<(Batch, Batch)> {
-        let middle = self.names.keys().nth(self.names.len() / 2)?.clone();
-        let second = self.names.split_off(&middle);
+        let unnoted: BTreeSet<Name> = self.unnoted().into_iter().map(|(name, _)| name).collect();
+        let second = if unnoted.is_empty() || unnoted.len() == self.names.len() {
+            let middle = self.names.keys().nth(self.names.len() / 2)?.clone();
+            self.names.split_off(&middle)
+        } else {
+            self.names.extract_if(.., |name, _| !unnoted.contains(name)).collect()
+        };
         (!self.names.is_empty()).then_some((self, Batch { names: second }))
     }
 }
 
 /// Cuts changes into batches. A name that is larger than a limit still goes whole, alone.
 ///
-/// Deletes of what carries no note go before everything else that writes one: they rest on there being no note of ours
-/// in the zone, so a pass that is cut off between two requests must not have written one yet. Where no note is
-/// written, as on a server without comments, a name and the one that it was renamed to change in one request.
+/// Deletes of what carries no note go before everything else: they rest on there being no note of ours in the
+/// zone, so a pass that is cut off between two requests must not have written one yet.
 #[must_use]
 pub fn batches(names: &BTreeMap<Name, NameChange>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
     let unnoted = |c: &Change| matches!(c, Change::Delete { unnoted: true, .. });
-    let notes =
-        |c: &Change| matches!(c, Change::Adopt { .. } | Change::Replace { comments: Some(_), .. });
-    let any_note = names.values().flat_map(|change| change.types.values()).any(notes);
-    let (first, rest): (Vec<_>, Vec<_>) =
-        names.iter().partition(|(_, change)| any_note && change.types.values().any(unnoted));
-    let mut out = cut(first, dialect, limits);
-    out.extend(cut(rest, dialect, limits));
-    out
+    let (mut all, rest): (Vec<_>, Vec<_>) =
+        names.iter().partition(|(_, change)| change.types.values().any(unnoted));
+    all.extend(rest);
+    cut(all, dialect, limits)
 }
 
 fn cut(names: Vec<(&Name, &NameChange)>, dialect: Dialect, limits: Limits) -> Vec<Batch> {
