@@ -12,7 +12,7 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::limiter::Limiter;
-use super::wire::{ListedZone, ZoneBody, capabilities, refusal};
+use super::wire::{ListedZone, ZoneBody, ZoneHead, capabilities, refusal};
 use crate::config::Secret;
 use crate::metrics::Metrics;
 use crate::plan::snapshot::Capabilities;
@@ -233,7 +233,7 @@ impl Client {
     ///
     /// # Errors
     /// As for every request.
-    pub async fn head(&self, id: &str) -> Result<ZoneBody, Error> {
+    pub async fn head(&self, id: &str) -> Result<ZoneHead, Error> {
         self.get(&format!("/zones/{id}?rrsets=false")).await
     }
 

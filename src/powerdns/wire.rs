@@ -26,14 +26,19 @@ pub struct ListedZone {
     pub account: String,
 }
 
-/// One zone.
+/// One zone's own fields, as `?rrsets=false` gives them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ZoneHead {
+    /// Free field; the mark. PowerDNS always gives it.
+    pub account: String,
+}
+
+/// One zone. Both fields are always there: JSON without them is somebody else's, and no zone without contents.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ZoneBody {
     /// Free field; the mark.
-    #[serde(default)]
     pub account: String,
-    /// Absent with `?rrsets=false`.
-    #[serde(default)]
+    /// Its contents.
     pub rrsets: Vec<RrsetBody>,
 }
 
