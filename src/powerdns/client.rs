@@ -21,6 +21,9 @@ use crate::plan::{Failure, Proof};
 /// Longest time that opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Characters of an answer that are kept to look at.
+const QUOTED: usize = 500;
+
 /// Where the server is and how to speak to it.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -43,11 +46,12 @@ pub enum Key {
     File(PathBuf),
 }
 
-/// Why a request has no good answer.
+/// Why a request has no good answer. What it prints has no text of the server's, which can quote contents: that is for
+/// debugging alone.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
     /// The server answered with another status than 2xx; its text.
-    #[error("PowerDNS answered {status}: {text}")]
+    #[error("PowerDNS answered {status}")]
     Status {
         /// HTTP status.
         status: u16,
@@ -60,7 +64,7 @@ pub enum Error {
     #[error("no answer from PowerDNS ({0})")]
     Transport(Lost),
     /// A 2xx answer that is not what the API sends.
-    #[error("unreadable answer from PowerDNS: {0}")]
+    #[error("unreadable answer from PowerDNS")]
     Malformed(String),
     /// The process is stopping: nothing new is sent.
     #[error("the process is stopping")]
@@ -273,7 +277,11 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let (_, text) = self.send(Method::GET, path, None).await?;
-        serde_json::from_str(&text).map_err(|e| Error::Malformed(e.to_string()))
+        serde_json::from_str(&text).map_err(|e| {
+            let (why, begins) = (e.to_string(), text.chars().take(QUOTED).collect::<String>());
+            tracing::debug!(path, why, begins, "unreadable answer from PowerDNS");
+            Error::Malformed(why)
+        })
     }
 
     async fn write(
@@ -332,7 +340,7 @@ impl Client {
         let error = serde_json::from_str::<Value>(&text).ok();
         let error = error.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
         let own = error.is_some();
-        let text = error.unwrap_or(&text).chars().take(500).collect();
+        let text = error.unwrap_or(&text).chars().take(QUOTED).collect();
         Err(Error::Status { status, text, own })
     }
 }

@@ -31,6 +31,7 @@ pub async fn read(client: &Client, reading: &Reading, now: impl Fn() -> u64) -> 
         Ok((capabilities, listed)) => (capabilities, listed),
         Err(error) => {
             tracing::warn!(%error, "PowerDNS could not be read");
+            tracing::debug!(?error, "PowerDNS could not be read");
             return Server { capabilities: None, zones: Err(unread(&error)) };
         }
     };
@@ -76,6 +77,7 @@ async fn read_zone(
         }
         Err(error) => {
             tracing::warn!(zone = name, %error, "zone could not be read");
+            tracing::debug!(zone = name, ?error, "zone could not be read");
             zone.contents = Err(unread(&error));
         }
     }
