@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::Change;
+use super::change::{Change, NameChange};
 use super::set_plan::{Controller, Secure, controller, staying};
 use super::sets::SetFacts;
 use super::zone_plan::{ZonePlan, ZoneStep};
@@ -132,7 +132,8 @@ fn nameservers(world: &World<'_>, facts: &ZoneFacts<'_>) -> Vec<String> {
     let ClassState::Ours(class) = facts.class else {
         return facts.zone.status.nameservers.clone();
     };
-    if !served {
+    // Whoever has them counts as known to have been in PowerDNS: that is not said of a zone that nobody has looked for.
+    if !served || world.snapshot.server.zones.is_err() {
         return facts.zone.status.nameservers.clone();
     }
     let declared: BTreeSet<String> = servers(class).usable.into_keys().map(str::to_owned).collect();
@@ -180,11 +181,13 @@ fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed 
     let Some((plan, domain)) = zone.zip(facts.domain.as_ref()) else {
         return waiting();
     };
-    let apex = plan.names.get(domain).map(|c| &c.types);
-    let written: BTreeSet<RecordType> = [RecordType::Soa, RecordType::Ns]
-        .into_iter()
-        .filter(|t| apex.is_some_and(|a| matches!(a.get(t), Some(Change::Replace { .. }))))
-        .collect();
+    let replaced = |names: &BTreeMap<Name, NameChange>| -> BTreeSet<RecordType> {
+        let apex = names.get(domain).map(|c| &c.types);
+        let replaces =
+            |t: &RecordType| apex.is_some_and(|a| matches!(a.get(t), Some(Change::Replace { .. })));
+        [RecordType::Soa, RecordType::Ns].into_iter().filter(replaces).collect()
+    };
+    let written = replaced(&plan.names);
     match (&plan.step, &plan.withheld) {
         // PowerDNS makes an SOA itself where the POST has none; nobody makes the NS.
         (ZoneStep::Create { .. }, _) if written.contains(&RecordType::Ns) => {
@@ -193,6 +196,11 @@ fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed 
         (ZoneStep::Create { .. }, _) => waiting(),
         (_, Some(why)) if plan.apex.is_empty() => ZoneProgrammed::Not(
             reason::PDNS_ERROR,
+            sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, why),
+        ),
+        // What is there is not what is wanted, and it is not its turn yet.
+        (_, Some(why)) if !replaced(&plan.postponed).is_empty() => ZoneProgrammed::Not(
+            reason::PENDING,
             sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, why),
         ),
         _ => {

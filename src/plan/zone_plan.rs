@@ -136,7 +136,9 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         // Absent from a complete list is empty; absent from no list is unknown.
         None => zones.is_ok().then_some(&empty),
     };
-    let apex = |t: &RecordType| contents.is_some_and(|c| c.get(domain, *t).is_some());
+    // What is shown twice is not known to be there.
+    let known = contents.filter(|c| !c.doubled.contains(domain));
+    let apex = |t: &RecordType| known.is_some_and(|c| c.get(domain, *t).is_some());
     let mut plan = ZonePlan {
         id: stored.map(|z| z.id.clone()),
         step,
