@@ -127,6 +127,39 @@ async fn some_faults_forward_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_can_be_another_ones_or_changed() {
+    let world = World::new().await;
+    let ask = || async {
+        let url = format!("{}{ZONE}", world.proxy.url());
+        let none = reqwest::redirect::Policy::none();
+        let http = reqwest::Client::builder().redirect(none).no_proxy().build().unwrap();
+        http.get(url).header("X-API-Key", world.pdns.key()).send().await.unwrap()
+    };
+    let read = |action| world.recorder.next(|r| !r.is_write(), action);
+    read(Action::Text(502, "<html>".to_owned()));
+    let answer = ask().await;
+    assert_eq!(
+        (answer.status().as_u16(), answer.text().await.unwrap()),
+        (502, "<html>".to_owned())
+    );
+
+    read(Action::Redirect);
+    let answer = ask().await;
+    let to = format!("{}{ZONE}", world.pdns.url());
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["location"]),
+        (302, &to.parse().unwrap())
+    );
+    read(Action::Redirect);
+    assert_eq!(world.read().await.unwrap().0, 200, "who follows finds what it asked for");
+
+    read(Action::Edit(|zone| zone["kind"] = json!("Slave")));
+    let mut zone = world.pdns.get_zone("example.org").await;
+    zone["kind"] = json!("Slave");
+    assert_eq!(world.read().await.unwrap(), (200, zone));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_faults_forward_and_spoil_the_answer() {
     let world = World::new().await;
     world.fault(Action::ForwardThenDrop);

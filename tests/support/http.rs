@@ -45,6 +45,18 @@ impl Reply {
         let headers = vec![("content-type".to_owned(), b"application/json".to_vec())];
         Self { status, headers, body: body.to_string().into_bytes() }
     }
+
+    /// An answer that is no JSON; with no text it has no body.
+    pub fn text(status: u16, text: &str) -> Self {
+        let headers = vec![("content-type".to_owned(), b"text/html".to_vec())];
+        Self { status, headers, body: text.as_bytes().to_vec() }
+    }
+
+    /// Sends the client elsewhere.
+    pub fn redirect(to: &str) -> Self {
+        let headers = vec![("location".to_owned(), to.as_bytes().to_vec())];
+        Self { status: 302, headers, body: Vec::new() }
+    }
 }
 
 /// Whether a header belongs to one connection, or is written anew by who forwards the message.

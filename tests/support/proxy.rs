@@ -163,6 +163,13 @@ impl Upstream {
             Some(Action::Answer(status, body)) => {
                 return (Some(*status), Next::Answer(Reply::json(*status, body), None));
             }
+            Some(Action::Text(status, text)) => {
+                return (Some(*status), Next::Answer(Reply::text(*status, text), None));
+            }
+            Some(Action::Redirect) => {
+                let reply = Reply::redirect(&format!("{}{}", self.url, raw.path));
+                return (Some(reply.status), Next::Answer(reply, None));
+            }
             Some(Action::Reset) => return (None, Next::Reset),
             Some(Action::Hang) => return (None, Next::Hang),
             Some(Action::Delay(time)) => {
@@ -174,9 +181,15 @@ impl Upstream {
                 None
             }
             Some(Action::Truncate(bytes)) => Some(*bytes),
-            Some(Action::ForwardThenDrop) | None => None,
+            Some(Action::ForwardThenDrop | Action::Edit(_)) | None => None,
         };
         match self.forward(raw).await {
+            Ok(mut reply) if let Some(Action::Edit(edit)) = fault => {
+                let mut body = serde_json::from_slice(&reply.body).expect("the answer is JSON");
+                edit(&mut body);
+                reply.body = body.to_string().into_bytes();
+                (Some(reply.status), Next::Answer(reply, None))
+            }
             Ok(reply) if matches!(fault, Some(Action::ForwardThenDrop)) => {
                 (Some(reply.status), Next::Reset)
             }

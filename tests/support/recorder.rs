@@ -52,6 +52,10 @@ impl Request {
 pub enum Action {
     /// It is not forwarded; this answer is given.
     Answer(u16, Value),
+    /// It is not forwarded; this text is the answer, whatever it is: something else than the server has the port.
+    Text(u16, String),
+    /// It is not forwarded; the client is sent past the proxy, where it would find what it asked for.
+    Redirect,
     /// It is not forwarded; the connection is reset.
     Reset,
     /// It is not forwarded; no answer comes until the client leaves.
@@ -64,6 +68,25 @@ pub enum Action {
     Until(CancellationToken),
     /// It is forwarded; the connection ends after so many bytes of the answer's body.
     Truncate(usize),
+    /// It is forwarded; the answer's JSON is changed on its way back.
+    Edit(fn(&mut Value)),
+}
+
+impl Action {
+    /// What the client is told in the server's place.
+    pub fn told(&self) -> String {
+        match self {
+            Action::Answer(_, body) => body.to_string(),
+            Action::Text(_, text) => text.clone(),
+            Action::Redirect
+            | Action::Reset
+            | Action::Hang
+            | Action::ForwardThenDrop
+            | Action::Delay(_)
+            | Action::Truncate(_)
+            | Action::Edit(_) => String::new(),
+        }
+    }
 }
 
 /// A rule; the first one that matches decides.
