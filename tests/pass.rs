@@ -30,6 +30,8 @@ mod evidence;
 mod faults;
 #[path = "pass/gaps.rs"]
 mod gaps;
+#[path = "pass/honesty.rs"]
+mod honesty;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/owners.rs"]
@@ -46,5 +48,9 @@ mod said;
 mod takeover;
 #[path = "pass/two_daemons.rs"]
 mod two_daemons;
+#[path = "pass/table.rs"]
+mod table;
 #[path = "pass/types.rs"]
 mod types;
+#[path = "pass/unreached.rs"]
+mod unreached;
