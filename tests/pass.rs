@@ -34,6 +34,8 @@ mod gaps;
 mod honesty;
 #[path = "pass/identity.rs"]
 mod identity;
+#[path = "pass/outages.rs"]
+mod outages;
 #[path = "pass/owners.rs"]
 mod owners;
 #[path = "pass/ownership.rs"]
