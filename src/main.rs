@@ -34,8 +34,8 @@ async fn main() -> ExitCode {
 
 async fn execute(command: Command) -> Result<u8, StartError> {
     let (settings, go): (&Settings, Go) = match &command {
-        Command::Crds => {
-            crds::crds();
+        Command::Crds { immutable } => {
+            crds::crds(*immutable);
             return Ok(0);
         }
         Command::CheckConfig(settings) => {

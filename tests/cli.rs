@@ -5,6 +5,8 @@
 
 mod support;
 
+#[path = "cli/immutable.rs"]
+mod immutable;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/secrets.rs"]

@@ -6,6 +6,7 @@
 
 pub mod conditions;
 pub mod entry;
+pub mod immutable;
 pub mod object;
 pub mod v1alpha1;
 
@@ -64,10 +65,10 @@ pub fn crd_yaml(crd: &CustomResourceDefinition) -> String {
     serde_saphyr::to_string(crd).expect("a CRD prints as YAML")
 }
 
-/// The CRDs as one YAML stream; the same bytes on every run.
+/// CRDs as one YAML stream; the same bytes on every run.
 #[must_use]
-pub fn crds_yaml() -> String {
-    let documents: Vec<String> = crds().iter().map(crd_yaml).collect();
+pub fn crds_yaml(crds: &[CustomResourceDefinition]) -> String {
+    let documents: Vec<String> = crds.iter().map(crd_yaml).collect();
     documents.join("---\n")
 }
 

@@ -56,7 +56,11 @@ pub enum Command {
     /// Show what a pass would do, and write nothing: 0 nothing, 2 differences, 1 something cannot be served.
     Plan(Settings),
     /// Print the CustomResourceDefinitions.
-    Crds,
+    Crds {
+        /// With rules that refuse a change of recordType, dnsZoneRef or dnsZoneClassName.
+        #[arg(long)]
+        immutable: bool,
+    },
     /// Check the configuration: 0 if it is right, 64 with every error otherwise.
     CheckConfig(Settings),
 }

@@ -101,8 +101,17 @@ pub async fn apply(client: &Client, object: &Value) -> Value {
 
 /// Merge patch of the object that `object` names.
 pub async fn patch(client: &Client, object: &Value, change: &Value) -> Value {
+    try_patch(client, object, change).await.unwrap()
+}
+
+/// The same, unless the API server refuses it.
+///
+/// # Errors
+/// What the API server answered.
+pub async fn try_patch(client: &Client, object: &Value, change: &Value) -> kube::Result<Value> {
     let (api, name) = place(client, object);
-    value(&api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap())
+    let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
+    patched.map(|object| value(&object))
 }
 
 /// Merge patch of its status: `{"status": {…}}`.
