@@ -25,6 +25,8 @@
 
 #[path = "laws/cluster.rs"]
 mod cluster;
+#[path = "laws/combinations.rs"]
+mod combinations;
 #[path = "laws/edits.rs"]
 mod edits;
 #[path = "laws/holds.rs"]
@@ -47,6 +49,8 @@ mod retries;
 mod rig;
 #[path = "laws/scenario.rs"]
 mod scenario;
+#[path = "support/combinations/mod.rs"]
+mod table;
 #[path = "laws/vocabulary.rs"]
 mod vocabulary;
 #[path = "laws/world.rs"]

@@ -67,6 +67,9 @@ impl Cluster {
         self.edit(place, |object| {
             if object["metadata"]["deletionTimestamp"].is_null() {
                 object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+                // To be deleted is a new generation.
+                object["metadata"]["generation"] =
+                    json!(object["metadata"]["generation"].as_i64().unwrap_or(0) + 1);
             }
         });
         self.collect();
