@@ -18,6 +18,8 @@ mod basics;
 mod beside;
 #[path = "pass/brakes.rs"]
 mod brakes;
+#[path = "pass/combinations.rs"]
+mod combinations;
 #[path = "pass/crash.rs"]
 mod crash;
 #[path = "pass/deletion.rs"]
@@ -51,6 +53,7 @@ mod takeover;
 #[path = "pass/two_daemons.rs"]
 mod two_daemons;
 #[path = "pass/table.rs"]
+#[path = "support/combinations/mod.rs"]
 mod table;
 #[path = "pass/types.rs"]
 mod types;
