@@ -26,6 +26,8 @@ mod crash;
 mod deletion;
 #[path = "pass/events.rs"]
 mod events;
+#[path = "pass/endings.rs"]
+mod endings;
 #[path = "pass/evidence.rs"]
 mod evidence;
 #[path = "pass/faults.rs"]
@@ -34,6 +36,8 @@ mod faults;
 mod gaps;
 #[path = "pass/honesty.rs"]
 mod honesty;
+#[path = "pass/gapless.rs"]
+mod gapless;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/outages.rs"]
