@@ -115,6 +115,11 @@ impl Cluster {
                 let items: Vec<&Value> = self.of(plural).collect();
                 (200, json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}))
             }
+            ("GET", ["namespaces", namespace, plural]) => {
+                let inside = |o: &&Value| o["metadata"]["namespace"] == *namespace;
+                let items: Vec<&Value> = self.of(plural).filter(inside).collect();
+                (200, json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}))
+            }
             (_, ["namespaces", namespace, plural, name, sub @ ..]) => {
                 let place = ((*plural).to_owned(), (*namespace).to_owned(), (*name).to_owned());
                 let Some(object) = self.objects.get(&place).cloned() else {

@@ -18,7 +18,7 @@
 pub mod apiserver;
 pub mod daemon;
 pub mod estate;
-mod http;
+pub mod http;
 pub mod incumbent;
 pub mod installation;
 pub mod objects;
