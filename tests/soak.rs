@@ -28,6 +28,8 @@ mod cluster;
 mod model;
 #[path = "soak/permit.rs"]
 mod permit;
+#[path = "soak/real.rs"]
+mod real;
 #[path = "soak/reference.rs"]
 mod reference;
 #[path = "soak/rest.rs"]
@@ -46,10 +48,11 @@ mod support;
 #[path = "soak/words.rs"]
 mod words;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::real::Real;
 use crate::rig::Rig;
-use crate::run::{Case, Histogram};
+use crate::run::{Case, Histogram, Place};
 
 /// The sequences of the gate: always the same, so that it never fails for what a change did not do.
 const GATE_SEED: u64 = 20_261_130;
@@ -58,27 +61,38 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-#[test]
-fn in_process() {
-    let mut rig = Rig::new();
+/// Tries the cases of so many seeds, and fails with the first failures.
+fn soak(mut place: Place, cases: u64, case: impl Fn(u64) -> Case) {
     if let Some(seed) = number("SOAK_SEED") {
-        Case::new(seed).check(&mut rig).unwrap_or_else(|why| panic!("{why}"));
+        case(seed).check(&mut place).unwrap_or_else(|why| panic!("{why}"));
         return;
     }
-    let cases = number("SOAK_CASES").unwrap_or(40);
+    let first = number("SOAK_FIRST").unwrap_or(GATE_SEED);
+    let cases = number("SOAK_CASES").unwrap_or(cases);
     let mut histogram = Histogram::default();
     let begun = Instant::now();
-    let mut failures = Vec::new();
+    let mut failures = 0;
     for n in 0..cases {
-        let case = Case::new(GATE_SEED + n);
+        let case = case(first + n);
         histogram.count(&case.steps);
-        if let Err(why) = case.check(&mut rig) {
+        if let Err(why) = case.check(&mut place) {
             println!("{why}");
-            failures.push(why);
-            if failures.len() > 5 { break; }
+            failures += 1;
+        }
+        if failures > 4 {
+            break;
         }
     }
-    let took = begun.elapsed();
-    println!("{cases} sequences in {took:?}\n{histogram}");
-    assert!(took > Duration::ZERO && failures.is_empty(), "{} failures", failures.len());
+    println!("{cases} sequences in {:?}\n{histogram}", begun.elapsed());
+    assert_eq!(failures, 0, "sequences failed");
+}
+
+#[test]
+fn in_process() {
+    soak(Place::Models(Box::new(Rig::new())), 40, Case::new);
+}
+
+#[test]
+fn on_real_servers() {
+    soak(Place::Servers(Box::new(Real::new())), 4, Case::on_servers);
 }

@@ -4,9 +4,7 @@
 use serde_json::Value;
 
 use crate::reference::{Claim, Fate, Home, View, domain};
-use crate::scene::{
-    FINALIZERS, Mark, Scene, Writer, finalized, is_true, stored, terminating, uid,
-};
+use crate::scene::{FINALIZERS, Mark, Scene, Writer, finalized, is_true, stored, terminating, uid};
 use crate::words::{Contents, coexist, normal};
 
 impl View<'_> {
@@ -129,7 +127,8 @@ impl View<'_> {
         admitted: &[Claim<'_>],
     ) -> Option<&'static str> {
         let Some(holder) = self.served(apex) else { return Some("nobody is served here") };
-        let was = self.stored_zone(apex).and_then(|z| z.rrsets.get(&(name.to_owned(), rtype.to_owned())));
+        let was =
+            self.stored_zone(apex).and_then(|z| z.rrsets.get(&(name.to_owned(), rtype.to_owned())));
         if was.is_some_and(|r| !r.records.is_empty() && self.party.writer(r) == Writer::Other) {
             return Some("it is another owner's");
         }
@@ -195,7 +194,8 @@ impl View<'_> {
 
     fn set_left(&self, set: &Value) -> Option<String> {
         for (apex, zone) in &self.scene.pdns.zones {
-            for ((name, rtype), rrset) in zone.rrsets.iter().filter(|(_, r)| !r.records.is_empty()) {
+            for ((name, rtype), rrset) in zone.rrsets.iter().filter(|(_, r)| !r.records.is_empty())
+            {
                 let its = self.party.writer(rrset) == Writer::Ours(uid(set).to_owned());
                 if its && !self.protected(apex, name, rtype) {
                     return Some(format!("{name} {rtype} in {apex} carries its uid"));
@@ -251,9 +251,13 @@ impl View<'_> {
                 return Some(format!("{raw} is called programmed and is not declared"));
             };
             let zone = self.stored_zone(&apex);
-            let here = zone.and_then(|z| z.at(owner).get(claim.rtype).map(|r| stored(claim.rtype, r)));
+            let here =
+                zone.and_then(|z| z.at(owner).get(claim.rtype).map(|r| stored(claim.rtype, r)));
             if here.is_none() || here != claim.contents {
-                return Some(format!("{raw} is called programmed; {here:?} is served, {:?} declared", claim.contents));
+                return Some(format!(
+                    "{raw} is called programmed; {here:?} is served, {:?} declared",
+                    claim.contents
+                ));
             }
         }
         None
@@ -263,7 +267,8 @@ impl View<'_> {
     pub fn unsecured(&self, rrsets: &Value) -> Option<String> {
         let elements = rrsets.as_array().into_iter().flatten();
         let comments = elements.flat_map(|e| e["comments"].as_array().into_iter().flatten());
-        let contents = comments.filter(|c| c["account"] == "dns-syncd").filter_map(|c| c["content"].as_str());
+        let contents =
+            comments.filter(|c| c["account"] == "dns-syncd").filter_map(|c| c["content"].as_str());
         for note in contents.filter_map(|c| serde_json::from_str::<Value>(c).ok()) {
             let set = self.of("dnsrecordsets").find(|s| s["metadata"]["uid"] == note["uid"]);
             let secured = set.is_some_and(|s| {
@@ -290,7 +295,9 @@ fn proven(set: &Value, raw: &str) -> bool {
         let mut conditions = n["conditions"].as_array().into_iter().flatten();
         let current = &set["metadata"]["generation"];
         conditions.any(|c| {
-            c["type"] == "Programmed" && c["status"] == "True" && c["observedGeneration"] == *current
+            c["type"] == "Programmed"
+                && c["status"] == "True"
+                && c["observedGeneration"] == *current
         })
     })
 }

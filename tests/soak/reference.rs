@@ -223,7 +223,13 @@ impl<'a> View<'a> {
     }
 
     /// Who may delete a stored RRset, as far as it goes whatever stands beside it, or what its writer says.
-    pub fn yields(&self, apex: &str, name: &str, rtype: &str, rrset: &Rrset) -> Option<(String, Fate)> {
+    pub fn yields(
+        &self,
+        apex: &str,
+        name: &str,
+        rtype: &str,
+        rrset: &Rrset,
+    ) -> Option<(String, Fate)> {
         if self.protected(apex, name, rtype) {
             return None;
         }
@@ -232,8 +238,8 @@ impl<'a> View<'a> {
             Writer::Nobody => self.evidence(apex, name, rtype).map(|uid| (uid, Fate::Going)),
             Writer::Ours(writer) => match self.fate(apex, name, rtype, &writer) {
                 Fate::Gone => {
-                    let may = self.holder(apex).is_some()
-                        && self.as_written(apex, name, rtype, rrset);
+                    let may =
+                        self.holder(apex).is_some() && self.as_written(apex, name, rtype, rrset);
                     may.then_some((writer, Fate::Gone))
                 }
                 fate => Some((writer, fate)),
@@ -277,7 +283,8 @@ impl<'a> View<'a> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut removed: BTreeSet<&str> = BTreeSet::new();
         for (index, claim) in claims.iter().enumerate() {
-            let Some(contents) = claim.contents.as_ref().filter(|_| seen.insert(claim.rtype)) else {
+            let Some(contents) = claim.contents.as_ref().filter(|_| seen.insert(claim.rtype))
+            else {
                 seen.insert(claim.rtype);
                 continue;
             };
@@ -293,7 +300,9 @@ impl<'a> View<'a> {
                 .filter(|t| !coexist(t, claim.rtype) && !removed.contains(t))
                 .collect();
             let gives_way = |t: &&&str| {
-                let Some((writer, fate)) = self.yields(apex, name, t, here[**t]) else { return false };
+                let Some((writer, fate)) = self.yields(apex, name, t, here[**t]) else {
+                    return false;
+                };
                 let behind = claims[index..].iter().any(|c| c.uid == writer);
                 match fate {
                     Fate::Going | Fate::Lost | Fate::Gone => true,

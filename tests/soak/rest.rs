@@ -73,7 +73,10 @@ impl View<'_> {
             let writer = rrset.map(|r| self.party.writer(r));
             let ours = writer == Some(Writer::Ours(claim.uid.to_owned()));
             if self.scene.pdns.comments && !ours && writer != Some(Writer::Other) {
-                out.push(format!("{name} {} does not carry the note of {}", claim.rtype, claim.key));
+                out.push(format!(
+                    "{name} {} does not carry the note of {}",
+                    claim.rtype, claim.key
+                ));
             }
         }
         out
@@ -141,7 +144,8 @@ impl View<'_> {
         if !finalized("dnsrecordsets", set) || !is_true(&set["status"]["conditions"], "Accepted") {
             return Some(format!("{name} is not accepted"));
         }
-        let told: Vec<&Value> = set["status"]["recordSets"].as_array().into_iter().flatten().collect();
+        let told: Vec<&Value> =
+            set["status"]["recordSets"].as_array().into_iter().flatten().collect();
         for (owner, claims) in &self.claims(&apex) {
             let admitted = self.admitted(&apex, owner, claims);
             let free = !claims.iter().any(|c| c.refused);
@@ -149,7 +153,9 @@ impl View<'_> {
             for raw in mine.flat_map(|c| &c.raws) {
                 let said = told.iter().find(|t| t["name"] == raw.as_str());
                 if !said.is_some_and(|t| is_true(&t["conditions"], "Programmed")) {
-                    return Some(format!("{name}: {raw} is served and not called programmed: {said:?}"));
+                    return Some(format!(
+                        "{name}: {raw} is served and not called programmed: {said:?}"
+                    ));
                 }
             }
         }

@@ -94,7 +94,8 @@ impl Rig {
             };
             syncer(cluster_client(&shared, who), options, policy(party, 0), 500)
         };
-        let daemons = runtime.block_on(async { places.parties.iter().enumerate().map(daemon).collect() });
+        let daemons =
+            runtime.block_on(async { places.parties.iter().enumerate().map(daemon).collect() });
         Rig { runtime, shared, daemons }
     }
 
@@ -112,7 +113,12 @@ impl Rig {
     }
 
     /// One pass; `None` if it did not come to its end, or the cluster could not be read.
-    fn pass(&mut self, who: usize, fault: Option<Fault>, released: &BTreeSet<String>) -> Option<Summary> {
+    fn pass(
+        &mut self,
+        who: usize,
+        fault: Option<Fault>,
+        released: &BTreeSet<String>,
+    ) -> Option<Summary> {
         let death = {
             let mut servers = self.shared.lock();
             servers.begin(fault);

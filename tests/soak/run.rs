@@ -2,8 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::real::Real;
 use crate::rig::Rig;
 use crate::steps::{Dice, Shape, Step, sequence};
+
+/// Where a case runs.
+pub enum Place {
+    /// Between both models.
+    Models(Box<Rig>),
+    /// Between real servers.
+    Servers(Box<Real>),
+}
 
 /// A sequence with the world that it begins in.
 #[derive(Clone, Debug)]
@@ -26,17 +35,34 @@ impl Case {
         Case { seed, comments, rival, rrsets, steps }
     }
 
+    /// The case of a seed for real servers: one daemon, on a server with comments.
+    pub fn on_servers(seed: u64) -> Case {
+        let mut dice = Dice(seed ^ 0x5e1f);
+        let rrsets = [500, 2][dice.below(2)];
+        let shape = Shape { steps: (15, 25), faults: 75, rival: false };
+        let steps = sequence(&mut dice, shape);
+        Case { seed, comments: true, rival: false, rrsets, steps }
+    }
+
     /// Runs the steps with these places; where it fails, and why.
-    fn run(&self, rig: &mut Rig, kept: &[usize]) -> Result<(), (usize, String)> {
-        rig.clear(self.comments, self.rrsets);
+    fn run(&self, place: &mut Place, kept: &[usize]) -> Result<(), (usize, String)> {
+        match place {
+            Place::Models(rig) => rig.clear(self.comments, self.rrsets),
+            Place::Servers(real) => real.clear(self.rrsets),
+        }
         for (at, index) in kept.iter().enumerate() {
-            rig.step(&self.steps[*index], self.rival).map_err(|why| (at, why))?;
+            let step = &self.steps[*index];
+            let done = match place {
+                Place::Models(rig) => rig.step(step, self.rival),
+                Place::Servers(real) => real.step(step),
+            };
+            done.map_err(|why| (at, why))?;
         }
         Ok(())
     }
 
     /// The shortest part of the sequence that was found to fail, and how it does.
-    fn shrink(&self, rig: &mut Rig, failed_at: usize, why: String) -> (Vec<usize>, String) {
+    fn shrink(&self, place: &mut Place, failed_at: usize, why: String) -> (Vec<usize>, String) {
         let mut kept: Vec<usize> = (0..=failed_at).collect();
         let mut why = why;
         loop {
@@ -47,7 +73,7 @@ impl Case {
                     continue;
                 }
                 fewer.remove(leave);
-                if let Err((at, said)) = self.run(rig, &fewer) {
+                if let Err((at, said)) = self.run(place, &fewer) {
                     fewer.truncate(at + 1);
                     (kept, why) = (fewer, said);
                 }
@@ -62,23 +88,27 @@ impl Case {
     ///
     /// # Errors
     /// What a person needs of the failure.
-    pub fn check(&self, rig: &mut Rig) -> Result<(), String> {
+    pub fn check(&self, place: &mut Place) -> Result<(), String> {
         let kept: Vec<usize> = match std::env::var("SOAK_KEEP") {
             Ok(kept) => kept.split(',').map(|n| n.parse().unwrap()).collect(),
             Err(_) => (0..self.steps.len()).collect(),
         };
-        let Err((at, why)) = self.run(rig, &kept) else { return Ok(()) };
+        let Err((at, why)) = self.run(place, &kept) else { return Ok(()) };
         let whole = kept.len() == self.steps.len();
-        let (kept, why) = if whole { self.shrink(rig, at, why) } else { (kept, why) };
+        let (kept, why) = if whole { self.shrink(place, at, why) } else { (kept, why) };
         let mut out = format!("{why}\n");
         for index in &kept {
             out.push_str(&format!("  {:?}\n", self.steps[*index]));
         }
         let list: Vec<String> = kept.iter().map(ToString::to_string).collect();
         let list = list.join(",");
+        let which = match place {
+            Place::Models(_) => "in_process",
+            Place::Servers(_) => "on_real_servers",
+        };
         let Case { seed, comments, rival, rrsets, .. } = self;
         out.push_str(&format!(
-            "comments {comments}, rival {rival}, {rrsets} RRsets a request; again:\n  SOAK_SEED={seed} SOAK_KEEP={list} cargo test --test soak in_process\n"
+            "comments {comments}, rival {rival}, {rrsets} RRsets a request; again:\n  SOAK_SEED={seed} SOAK_KEEP={list} cargo test --test soak {which}\n"
         ));
         Err(out)
     }

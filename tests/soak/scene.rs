@@ -53,7 +53,9 @@ impl Places {
             let controller = if CLASSES[class] == "alien" { "another" } else { "powerdns" };
             let spec = class_spec(class, controller, 2);
             let meta = json!({"name": self.class(class), "annotations": {"tie": "true"}});
-            Op::Create(json!({"apiVersion": API_VERSION, "kind": "DNSZoneClass", "metadata": meta, "spec": spec}))
+            Op::Create(
+                json!({"apiVersion": API_VERSION, "kind": "DNSZoneClass", "metadata": meta, "spec": spec}),
+            )
         };
         (0..3).map(class).collect()
     }
@@ -122,7 +124,8 @@ impl Party {
 
     pub fn writer(&self, rrset: &Rrset) -> Writer {
         let ours = rrset.comments.iter().filter(|c| c.account == "dns-syncd");
-        let notes: Vec<Value> = ours.filter_map(|c| serde_json::from_str(&c.content).ok()).collect();
+        let notes: Vec<Value> =
+            ours.filter_map(|c| serde_json::from_str(&c.content).ok()).collect();
         let notes: Vec<&Value> = notes.iter().filter(|n| n["h"].is_string()).collect();
         let inside = format!("{}/", self.namespace);
         let mine = |n: &&Value| {
@@ -155,7 +158,11 @@ pub fn terminating(object: &Value) -> bool {
 /// Whether it has the finalizer that is ours on its kind.
 pub fn finalized(plural: &str, object: &Value) -> bool {
     let finalizer = FINALIZERS.iter().find(|(p, _)| *p == plural).map(|(_, f)| *f);
-    object["metadata"]["finalizers"].as_array().into_iter().flatten().any(|f| f.as_str() == finalizer)
+    object["metadata"]["finalizers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|f| f.as_str() == finalizer)
 }
 
 /// Whether a condition of this type is true, of an object's status or of a name in it.
@@ -187,9 +194,7 @@ impl Scene {
     /// The key of an RRset of a zone by number; not its SOA, nor a mere shell of comments.
     fn key_at(&self, domain: usize, at: usize) -> Option<(&Zone, String, String)> {
         let zone = self.pdns.zones.get(DOMAINS[domain])?;
-        let all = || {
-            zone.rrsets.iter().filter(|((_, t), r)| t != "SOA" && !r.records.is_empty())
-        };
+        let all = || zone.rrsets.iter().filter(|((_, t), r)| t != "SOA" && !r.records.is_empty());
         let ((name, rtype), _) = all().nth(at % all().count().max(1))?;
         Some((zone, name.clone(), rtype.clone()))
     }
@@ -203,9 +208,8 @@ impl Scene {
         let zone = |who: &usize, slot: &usize| self.place(places, *who, "dnszones", *slot);
         let set = |who: &usize, slot: &usize| self.place(places, *who, "dnsrecordsets", *slot);
         let there = |place: Place| self.cluster.objects.contains_key(&place).then_some(place);
-        let class_place = |class: &usize| {
-            ("dnszoneclasses".to_owned(), String::new(), places.class(*class))
-        };
+        let class_place =
+            |class: &usize| ("dnszoneclasses".to_owned(), String::new(), places.class(*class));
         let spec_of = |place: &Place| self.cluster.objects.get(place).map(|o| o["spec"].clone());
         Some(match step {
             Step::CreateZone { who, slot, domain, class, tie } => {
@@ -243,7 +247,8 @@ impl Scene {
                 let raws = spec["records"].as_array()?.iter().filter_map(|r| r["name"].as_str());
                 let retyped = |raw: &str| {
                     let raw = RAWS.iter().position(|r| *r == raw).unwrap_or(0);
-                    let of = crate::words::Entry { raw, value: *value, ttl: None, mismatched: false };
+                    let of =
+                        crate::words::Entry { raw, value: *value, ttl: None, mismatched: false };
                     entry(rtype, &of)
                 };
                 let records: Vec<Value> = raws.map(retyped).collect();
@@ -278,25 +283,35 @@ impl Scene {
         if !place.1.is_empty() {
             meta["namespace"] = json!(place.1);
         }
-        Some(Op::Create(json!({"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "spec": spec})))
+        Some(Op::Create(
+            json!({"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "spec": spec}),
+        ))
     }
 
     fn by_hand(&self, step: &Step) -> Option<Op> {
         let patch = |domain: &usize, element: Value| {
             Op::Patch(DOMAINS[*domain].to_owned(), json!([element]))
         };
-        let records = |rtype: &str, value: u8| json!([{"content": text(rtype, value), "disabled": false}]);
+        let records =
+            |rtype: &str, value: u8| json!([{"content": text(rtype, value), "disabled": false}]);
         let comments = |domain: &usize, at: &usize, comments: Value| {
             let (_, name, rtype) = self.key_at(*domain, *at)?;
             let comments = if self.pdns.comments { comments } else { return None };
-            Some(patch(domain, json!({"name": name, "type": rtype, "changetype": "REPLACE", "comments": comments})))
+            Some(patch(
+                domain,
+                json!({"name": name, "type": rtype, "changetype": "REPLACE", "comments": comments}),
+            ))
         };
-        let note = |content: &str| json!([{"account": "dns-syncd", "content": content, "modified_at": 9}]);
+        let note =
+            |content: &str| json!([{"account": "dns-syncd", "content": content, "modified_at": 9}]);
         match step {
             Step::HandEdit { domain, at, value } => {
                 let (_, name, rtype) = self.key_at(*domain, *at)?;
                 let records = records(&rtype, *value);
-                Some(patch(domain, json!({"name": name, "type": rtype, "changetype": "REPLACE", "ttl": 300, "records": records})))
+                Some(patch(
+                    domain,
+                    json!({"name": name, "type": rtype, "changetype": "REPLACE", "ttl": 300, "records": records}),
+                ))
             }
             Step::HandDelete { domain, at } => {
                 let (_, name, rtype) = self.key_at(*domain, *at)?;
@@ -308,7 +323,8 @@ impl Scene {
                 let name = owner(RAWS[*name], DOMAINS[*domain])?;
                 let mut element = json!({"name": name, "type": rtype, "changetype": "REPLACE", "ttl": 300, "records": records(rtype, *value)});
                 if *commented && self.pdns.comments {
-                    element["comments"] = json!([{"account": "hand", "content": "keep", "modified_at": 7}]);
+                    element["comments"] =
+                        json!([{"account": "hand", "content": "keep", "modified_at": 7}]);
                 }
                 Some(patch(domain, element))
             }

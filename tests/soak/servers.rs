@@ -194,7 +194,14 @@ impl Servers {
     }
 
     /// Carries a request out. `checked`: what it does is what the daemon could know that it does.
-    fn carry_out(&mut self, who: usize, powerdns: bool, request: [&str; 3], body: &Value, checked: bool) -> Answer {
+    fn carry_out(
+        &mut self,
+        who: usize,
+        powerdns: bool,
+        request: [&str; 3],
+        body: &Value,
+        checked: bool,
+    ) -> Answer {
         let [method, path, query] = request;
         let (before, listed) = (self.scene.cluster.clone(), self.listed.clone());
         let party = self.places.parties[who].clone();
@@ -213,7 +220,8 @@ impl Servers {
         if writes && answer.0 < 300 {
             self.done.push(format!("{method} {path} {body}"));
             if powerdns {
-                let apex = path.strip_prefix("/zones/").or(body["name"].as_str()).unwrap_or_default();
+                let apex =
+                    path.strip_prefix("/zones/").or(body["name"].as_str()).unwrap_or_default();
                 self.scene.learn(apex, &body["rrsets"]);
             } else if checked {
                 let view = View { scene: &self.scene, party: &party, listed: &listed };

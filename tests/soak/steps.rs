@@ -55,39 +55,124 @@ pub enum Fault {
 /// One step. `who` is the daemon whose namespace it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    CreateZone { who: usize, slot: usize, domain: usize, class: usize, tie: bool },
-    Reclass { who: usize, slot: usize, class: usize },
-    DeleteZone { who: usize, slot: usize },
+    CreateZone {
+        who: usize,
+        slot: usize,
+        domain: usize,
+        class: usize,
+        tie: bool,
+    },
+    Reclass {
+        who: usize,
+        slot: usize,
+        class: usize,
+    },
+    DeleteZone {
+        who: usize,
+        slot: usize,
+    },
     /// Its finalizers are stripped, and it is deleted.
-    ForceDeleteZone { who: usize, slot: usize },
-    CreateSet { who: usize, slot: usize, zone: usize, rtype: &'static str, entries: Vec<Entry>, tie: bool },
-    Edit { who: usize, slot: usize, entries: Vec<Entry> },
+    ForceDeleteZone {
+        who: usize,
+        slot: usize,
+    },
+    CreateSet {
+        who: usize,
+        slot: usize,
+        zone: usize,
+        rtype: &'static str,
+        entries: Vec<Entry>,
+        tie: bool,
+    },
+    Edit {
+        who: usize,
+        slot: usize,
+        entries: Vec<Entry>,
+    },
     /// One entry gets another name.
-    Rename { who: usize, slot: usize, raw: usize },
-    Retype { who: usize, slot: usize, rtype: &'static str, value: u8 },
-    Repoint { who: usize, slot: usize, zone: usize },
-    DeleteSet { who: usize, slot: usize },
-    ForceDeleteSet { who: usize, slot: usize },
-    DeleteClass { class: usize },
+    Rename {
+        who: usize,
+        slot: usize,
+        raw: usize,
+    },
+    Retype {
+        who: usize,
+        slot: usize,
+        rtype: &'static str,
+        value: u8,
+    },
+    Repoint {
+        who: usize,
+        slot: usize,
+        zone: usize,
+    },
+    DeleteSet {
+        who: usize,
+        slot: usize,
+    },
+    ForceDeleteSet {
+        who: usize,
+        slot: usize,
+    },
+    DeleteClass {
+        class: usize,
+    },
     /// Created anew, or given this many servers.
-    RestoreClass { class: usize, servers: usize },
+    RestoreClass {
+        class: usize,
+        servers: usize,
+    },
     /// It is another controller's from now on.
-    AlienateClass { class: usize },
+    AlienateClass {
+        class: usize,
+    },
     /// Other records by hand; the comments stay.
-    HandEdit { domain: usize, at: usize, value: u8 },
-    HandDelete { domain: usize, at: usize },
-    HandMake { domain: usize, name: usize, rtype: &'static str, value: u8, commented: bool },
+    HandEdit {
+        domain: usize,
+        at: usize,
+        value: u8,
+    },
+    HandDelete {
+        domain: usize,
+        at: usize,
+    },
+    HandMake {
+        domain: usize,
+        name: usize,
+        rtype: &'static str,
+        value: u8,
+        commented: bool,
+    },
     /// Another owner's note in the place of all comments.
-    ForeignNote { domain: usize, at: usize },
+    ForeignNote {
+        domain: usize,
+        at: usize,
+    },
     /// A comment of our account that is no note.
-    GarbageNote { domain: usize, at: usize },
+    GarbageNote {
+        domain: usize,
+        at: usize,
+    },
     /// All comments go.
-    StripNote { domain: usize, at: usize },
+    StripNote {
+        domain: usize,
+        at: usize,
+    },
     /// The zone's account: emptied, another owner's mark, or text.
-    Account { domain: usize, kind: usize },
-    HandDeleteZone { domain: usize },
-    Pass { who: usize, fault: Option<Fault> },
-    Restart { who: usize },
+    Account {
+        domain: usize,
+        kind: usize,
+    },
+    HandDeleteZone {
+        domain: usize,
+    },
+    Pass {
+        who: usize,
+        fault: Option<Fault>,
+    },
+    Restart {
+        who: usize,
+    },
     Quiet,
 }
 
@@ -121,7 +206,14 @@ pub fn sequence(dice: &mut Dice, shape: Shape) -> Vec<Step> {
     // Something to begin with.
     let mut steps = vec![
         Step::CreateZone { who: 0, slot: 0, domain: 0, class: 0, tie: false },
-        Step::CreateSet { who: 0, slot: 0, zone: 0, rtype: "A", entries: entries(dice), tie: false },
+        Step::CreateSet {
+            who: 0,
+            slot: 0,
+            zone: 0,
+            rtype: "A",
+            entries: entries(dice),
+            tie: false,
+        },
     ];
     while steps.len() + 1 < count {
         let step = match dice.below(100) {

@@ -13,9 +13,8 @@ pub const RAWS: [&str; 9] =
 /// Classes: with name servers, with a TTL and none, and of another controller. The fourth does not exist.
 pub const CLASSES: [&str; 4] = ["full", "bare", "alien", "none"];
 /// Types, the ones that exclude each other most often.
-pub const TYPES: [&str; 12] = [
-    "A", "A", "A", "A", "CNAME", "CNAME", "CNAME", "ALIAS", "TXT", "AAAA", "NS", "MX",
-];
+pub const TYPES: [&str; 12] =
+    ["A", "A", "A", "A", "CNAME", "CNAME", "CNAME", "ALIAS", "TXT", "AAAA", "NS", "MX"];
 /// The value that a server refuses although it looks good.
 pub const REFUSED: u8 = 3;
 
