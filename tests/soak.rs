@@ -32,6 +32,8 @@ mod permit;
 mod real;
 #[path = "soak/reference.rs"]
 mod reference;
+#[path = "soak/replay.rs"]
+mod replay;
 #[path = "soak/rest.rs"]
 mod rest;
 #[path = "soak/rig.rs"]
@@ -48,9 +50,12 @@ mod support;
 #[path = "soak/words.rs"]
 mod words;
 
-use std::time::Instant;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::real::Real;
+use crate::replay::Replay;
 use crate::rig::Rig;
 use crate::run::{Case, Histogram, Place};
 
@@ -61,38 +66,91 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// Tries the cases of so many seeds, and fails with the first failures.
-fn soak(mut place: Place, cases: u64, case: impl Fn(u64) -> Case) {
+/// Failures that are shown before the rest is not tried.
+const FAILURES: usize = 5;
+
+/// What one soak did.
+#[derive(Default)]
+struct Done {
+    sequences: u64,
+    failures: usize,
+    histogram: Histogram,
+    remarks: Vec<String>,
+}
+
+/// Tries the cases of so many seeds, or of new seeds for as long as `SOAK_MINUTES` says, in places made by `place`.
+fn soak(
+    name: &str,
+    threads: usize,
+    cases: u64,
+    place: impl Fn() -> Place + Sync,
+    case: impl Fn(u64) -> Case + Sync,
+) {
     if let Some(seed) = number("SOAK_SEED") {
-        case(seed).check(&mut place).unwrap_or_else(|why| panic!("{why}"));
+        case(seed).check(&mut place()).unwrap_or_else(|why| panic!("{why}"));
         return;
     }
-    let first = number("SOAK_FIRST").unwrap_or(GATE_SEED);
-    let cases = number("SOAK_CASES").unwrap_or(cases);
-    let mut histogram = Histogram::default();
+    let minutes = number("SOAK_MINUTES");
+    let first = if minutes.is_some() { new_seed() } else { GATE_SEED };
+    let first = number("SOAK_FIRST").unwrap_or(first);
+    let cases = number("SOAK_CASES").unwrap_or(if minutes.is_some() { u64::MAX } else { cases });
+    let (next, done) = (AtomicU64::new(0), Mutex::new(Done::default()));
     let begun = Instant::now();
-    let mut failures = 0;
-    for n in 0..cases {
-        let case = case(first + n);
-        histogram.count(&case.steps);
-        if let Err(why) = case.check(&mut place) {
-            println!("{why}");
-            failures += 1;
+    let over = || minutes.is_some_and(|m| begun.elapsed() > Duration::from_secs(60 * m));
+    let work = || {
+        let mut place = place();
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            if n >= cases || over() || done.lock().unwrap().failures >= FAILURES {
+                break;
+            }
+            let case = case(first.wrapping_add(n));
+            let outcome = case.check(&mut place);
+            let mut done = done.lock().unwrap();
+            done.sequences += 1;
+            done.histogram.count(&case.steps);
+            if let Err(why) = outcome {
+                done.failures += 1;
+                println!("{name}: {why}");
+            }
         }
-        if failures > 4 {
-            break;
-        }
-    }
-    println!("{cases} sequences in {:?}\n{histogram}", begun.elapsed());
+        done.lock().unwrap().remarks.extend(place.remark());
+    };
+    std::thread::scope(|scope| {
+        let workers = (0..if minutes.is_some() { threads } else { 1 }).map(|_| scope.spawn(work));
+        workers.collect::<Vec<_>>().into_iter().for_each(|w| w.join().unwrap());
+    });
+    let Done { sequences, failures, histogram, remarks } = done.into_inner().unwrap();
+    println!(
+        "{name}: {sequences} sequences from seed {first} on in {:?} {}\n{histogram}",
+        begun.elapsed(),
+        remarks.join(", ")
+    );
     assert_eq!(failures, 0, "sequences failed");
+}
+
+fn new_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish() >> 1
 }
 
 #[test]
 fn in_process() {
-    soak(Place::Models(Box::new(Rig::new())), 40, Case::new);
+    soak("in_process", 2, 40, || Place::Models(Box::new(Rig::new())), Case::new);
 }
 
 #[test]
 fn on_real_servers() {
-    soak(Place::Servers(Box::new(Real::new())), 4, Case::on_servers);
+    let place = || Place::Servers(Box::new(Real::new()));
+    soak("on_real_servers", 2, 3, place, Case::on_servers);
+}
+
+#[test]
+fn models_are_like_servers() {
+    let place = || {
+        let replay = Replay::new();
+        let rig = Rig::with(replay.places.clone());
+        Place::Both(Box::new(rig), Box::new(replay))
+    };
+    soak("models_are_like_servers", 1, 6, place, Case::new);
 }

@@ -17,6 +17,8 @@ pub type Place = (String, String, String);
 pub struct Cluster {
     pub objects: BTreeMap<Place, Value>,
     version: u64,
+    /// There is no garbage collector: what has lost all its owners stays.
+    pub uncollected: bool,
     /// What the API server refuses, and no client should have sent.
     pub faults: Vec<String>,
 }
@@ -79,6 +81,9 @@ impl Cluster {
     pub fn collect(&mut self) {
         let empty = |o: &Value| o["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
         self.objects.retain(|_, o| o["metadata"]["deletionTimestamp"].is_null() || !empty(o));
+        if self.uncollected {
+            return;
+        }
         let uids: BTreeSet<String> = self
             .objects
             .values()

@@ -40,6 +40,10 @@ impl View<'_> {
                 out.extend(self.name_wrong(apex, name, claims));
             }
         }
+        // A refused record at the apex holds the whole name.
+        if claims.get(apex).into_iter().flatten().any(|c| c.refused) {
+            return out;
+        }
         let servers = self.servers(holder);
         let declared = claims.get(apex).into_iter().flatten().any(|c| c.rtype == "NS");
         let here = zone.at(apex);

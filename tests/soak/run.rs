@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::real::Real;
+use crate::replay::{Replay, replayable};
 use crate::rig::Rig;
 use crate::steps::{Dice, Shape, Step, sequence};
 
@@ -12,6 +13,18 @@ pub enum Place {
     Models(Box<Rig>),
     /// Between real servers.
     Servers(Box<Real>),
+    /// Between both models, then what they were sent goes to real servers.
+    Both(Box<Rig>, Box<Replay>),
+}
+
+impl Place {
+    /// What is to be said of it in the end.
+    pub fn remark(&self) -> Option<String> {
+        match self {
+            Place::Both(_, replay) => Some(format!("({} requests compared)", replay.compared())),
+            Place::Models(_) | Place::Servers(_) => None,
+        }
+    }
 }
 
 /// A sequence with the world that it begins in.
@@ -48,15 +61,25 @@ impl Case {
     fn run(&self, place: &mut Place, kept: &[usize]) -> Result<(), (usize, String)> {
         match place {
             Place::Models(rig) => rig.clear(self.comments, self.rrsets),
+            Place::Both(rig, _) => {
+                rig.shared.lock().journal = Some(Vec::new());
+                rig.clear(true, self.rrsets);
+            }
             Place::Servers(real) => real.clear(self.rrsets),
         }
         for (at, index) in kept.iter().enumerate() {
             let step = &self.steps[*index];
             let done = match place {
-                Place::Models(rig) => rig.step(step, self.rival),
+                Place::Models(rig) | Place::Both(rig, _) => rig.step(step, self.rival),
                 Place::Servers(real) => real.step(step),
             };
             done.map_err(|why| (at, why))?;
+        }
+        if let Place::Both(rig, replay) = place {
+            let journal = rig.shared.lock().journal.take().unwrap_or_default();
+            if replayable(&journal) {
+                replay.replay(&journal).map_err(|why| (kept.len() - 1, why))?;
+            }
         }
         Ok(())
     }
@@ -105,6 +128,7 @@ impl Case {
         let which = match place {
             Place::Models(_) => "in_process",
             Place::Servers(_) => "on_real_servers",
+            Place::Both(..) => "models_are_like_servers",
         };
         let Case { seed, comments, rival, rrsets, .. } = self;
         out.push_str(&format!(

@@ -122,6 +122,8 @@ impl Servers {
     pub fn clear(&mut self, comments: bool) {
         self.scene = Scene::default();
         self.scene.pdns.comments = comments;
+        // Where a journal is kept it is for servers that have no garbage collector.
+        self.scene.cluster.uncollected = self.journal.is_some();
         self.violations.clear();
         self.done.clear();
         self.late.clear();
@@ -245,9 +247,6 @@ impl Servers {
 
     /// Does what a user or a hand does.
     pub fn operate(&mut self, op: &Op) {
-        if let Some(journal) = &mut self.journal {
-            journal.push(Journal::Did(op.clone()));
-        }
         let cluster = &mut self.scene.cluster;
         match op {
             Op::Create(object) => {
@@ -259,7 +258,9 @@ impl Servers {
                 meta["generation"] = json!(1);
                 meta["creationTimestamp"] =
                     json!(format!("2026-01-01T00:{:02}:{:02}Z", self.clock / 60, self.clock % 60));
-                cluster.put(plural(&object["kind"]), object);
+                cluster.put(plural(&object["kind"]), object.clone());
+                self.write_down(Op::Create(object));
+                return;
             }
             Op::Spec(place, spec) => cluster.edit(place, |object| {
                 for (key, value) in spec.as_object().into_iter().flatten() {
@@ -284,6 +285,13 @@ impl Servers {
             Op::DropZone(apex) => {
                 self.scene.pdns.answer("DELETE", &format!("/zones/{apex}"), "", &Value::Null);
             }
+        }
+        self.write_down(op.clone());
+    }
+
+    fn write_down(&mut self, op: Op) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Journal::Did(op));
         }
     }
 
