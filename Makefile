@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix evidence env fmt
+.PHONY: help demo test test-matrix soak evidence env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -14,6 +14,11 @@ test: ## the gate: format, lints, docs, dependencies, every test on real servers
 
 test-matrix: ## the tests that speak to PowerDNS, on other versions and on LMDB (root, debootstrap)
 	@tests/env/matrix
+
+soak: ## random sequences with faults for MINUTES=10, on models and on real servers; a failure prints how to see it again
+	@tests/env/build >/dev/null
+	@SOAK_MINUTES=$(or $(MINUTES),10) tests/env/with-apiserver \
+		cargo test --locked --quiet --profile soak --test soak -- --nocapture --test-threads=3
 
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence

@@ -11,6 +11,10 @@
 #![allow(clippy::disallowed_methods, reason = "tests wait, read the clock and the environment")]
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "a soak says what it did")]
 #![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "most of what reads a step is about a few of them"
+)]
+#![allow(
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
     reason = "everything here is a test's"
@@ -149,7 +153,7 @@ fn on_real_servers() {
 fn models_are_like_servers() {
     let place = || {
         let replay = Replay::new();
-        let rig = Rig::with(replay.places.clone());
+        let rig = Rig::with(&replay.places);
         Place::Both(Box::new(rig), Box::new(replay))
     };
     soak("models_are_like_servers", 1, 6, place, Case::new);

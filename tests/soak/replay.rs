@@ -185,7 +185,7 @@ impl Target {
             Op::Delete(place) => drop(self.api("DELETE", &path_of(place), &Value::Null).await),
             Op::ForceDelete(place) => self.force_delete(&path_of(place)).await,
             Op::Patch(apex, rrsets) => {
-                drop(self.pdns.patch(apex, &json!({ "rrsets": rrsets })).await)
+                self.pdns.patch(apex, &json!({ "rrsets": rrsets })).await;
             }
             Op::Account(apex, account) => {
                 self.pdns.put_zone(apex, &json!({ "account": account })).await;

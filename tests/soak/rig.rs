@@ -80,11 +80,11 @@ pub fn digests(summary: &Summary) -> BTreeSet<String> {
 impl Rig {
     /// Starts listeners and daemons. Everything runs on this thread.
     pub fn new() -> Rig {
-        Rig::with(Places::new(["ns".to_owned(), "rival".to_owned()], String::new()))
+        Rig::with(&Places::new(["ns".to_owned(), "rival".to_owned()], String::new()))
     }
 
     /// The same with these names.
-    pub fn with(places: Places) -> Rig {
+    pub fn with(places: &Places) -> Rig {
         crate::support::install_tls();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let shared = Shared::new(places.clone());

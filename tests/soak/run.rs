@@ -1,6 +1,7 @@
 //! Runs sequences: seeds, counts, and what is shown of a failure, shrunk as far as leaving steps out goes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use crate::real::Real;
 use crate::replay::{Replay, replayable};
@@ -121,7 +122,7 @@ impl Case {
         let (kept, why) = if whole { self.shrink(place, at, why) } else { (kept, why) };
         let mut out = format!("{why}\n");
         for index in &kept {
-            out.push_str(&format!("  {:?}\n", self.steps[*index]));
+            writeln!(out, "  {:?}", self.steps[*index]).unwrap();
         }
         let list: Vec<String> = kept.iter().map(ToString::to_string).collect();
         let list = list.join(",");
@@ -131,9 +132,12 @@ impl Case {
             Place::Both(..) => "models_are_like_servers",
         };
         let Case { seed, comments, rival, rrsets, .. } = self;
-        out.push_str(&format!(
-            "comments {comments}, rival {rival}, {rrsets} RRsets a request; again:\n  SOAK_SEED={seed} SOAK_KEEP={list} cargo test --test soak {which}\n"
-        ));
+        writeln!(
+            out,
+            "comments {comments}, rival {rival}, {rrsets} RRsets a request; again:\n  \
+             SOAK_SEED={seed} SOAK_KEEP={list} cargo test --test soak {which}"
+        )
+        .unwrap();
         Err(out)
     }
 }

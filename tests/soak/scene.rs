@@ -43,6 +43,11 @@ impl Places {
         Places { parties: [party("soak", first), party("rival", second)], prefix }
     }
 
+    fn place(&self, who: usize, plural: &str, slot: usize) -> Place {
+        let letter = if plural == "dnszones" { "z" } else { "s" };
+        (plural.to_owned(), self.parties[who].namespace.clone(), format!("{letter}{slot}"))
+    }
+
     pub fn class(&self, class: usize) -> String {
         format!("{}{}", self.prefix, CLASSES[class])
     }
@@ -185,12 +190,6 @@ impl Scene {
         }
     }
 
-    fn place(&self, places: &Places, who: usize, plural: &str, slot: usize) -> Place {
-        let letter = if plural == "dnszones" { "z" } else { "s" };
-        let namespace = places.parties[who].namespace.clone();
-        (plural.to_owned(), namespace, format!("{letter}{slot}"))
-    }
-
     /// The key of an RRset of a zone by number; not its SOA, nor a mere shell of comments.
     fn key_at(&self, domain: usize, at: usize) -> Option<(&Zone, String, String)> {
         let zone = self.pdns.zones.get(DOMAINS[domain])?;
@@ -205,8 +204,8 @@ impl Scene {
     }
 
     fn by_user(&self, places: &Places, step: &Step) -> Option<Op> {
-        let zone = |who: &usize, slot: &usize| self.place(places, *who, "dnszones", *slot);
-        let set = |who: &usize, slot: &usize| self.place(places, *who, "dnsrecordsets", *slot);
+        let zone = |who: &usize, slot: &usize| places.place(*who, "dnszones", *slot);
+        let set = |who: &usize, slot: &usize| places.place(*who, "dnsrecordsets", *slot);
         let there = |place: Place| self.cluster.objects.contains_key(&place).then_some(place);
         let class_place =
             |class: &usize| ("dnszoneclasses".to_owned(), String::new(), places.class(*class));
@@ -216,7 +215,7 @@ impl Scene {
                 let place = zone(who, slot);
                 let domain = DOMAINS[*domain].trim_end_matches('.');
                 let spec = json!({"domainName": domain, "dnsZoneClassName": places.class(*class)});
-                return self.create("DNSZone", place, &spec, *tie);
+                return self.create("DNSZone", &place, &spec, *tie);
             }
             Step::Reclass { who, slot, class } => {
                 Op::Spec(there(zone(who, slot))?, json!({"dnsZoneClassName": places.class(*class)}))
@@ -227,7 +226,7 @@ impl Scene {
                 let records: Vec<Value> = entries.iter().map(|e| entry(rtype, e)).collect();
                 let zone = json!({"name": format!("z{zone}")});
                 let spec = json!({"dnsZoneRef": zone, "recordType": rtype, "records": records});
-                return self.create("DNSRecordSet", set(who, slot), &spec, *tie);
+                return self.create("DNSRecordSet", &set(who, slot), &spec, *tie);
             }
             Step::Edit { who, slot, entries } => {
                 let place = there(set(who, slot))?;
@@ -264,7 +263,7 @@ impl Scene {
             Step::RestoreClass { class, servers } => {
                 let (place, spec) = (class_place(class), class_spec(*class, "powerdns", *servers));
                 return self
-                    .create("DNSZoneClass", place.clone(), &spec, true)
+                    .create("DNSZoneClass", &place, &spec, true)
                     .or(Some(Op::Spec(place, spec)));
             }
             Step::AlienateClass { class } => {
@@ -275,8 +274,8 @@ impl Scene {
     }
 
     /// Creates an object where none is; `tie` asks for the time of the one created before.
-    fn create(&self, kind: &str, place: Place, spec: &Value, tie: bool) -> Option<Op> {
-        if self.cluster.objects.contains_key(&place) {
+    fn create(&self, kind: &str, place: &Place, spec: &Value, tie: bool) -> Option<Op> {
+        if self.cluster.objects.contains_key(place) {
             return None;
         }
         let mut meta = json!({"name": place.2, "annotations": {"tie": tie.to_string()}});
