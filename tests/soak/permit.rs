@@ -40,6 +40,8 @@ impl View<'_> {
     fn marking(&self, apex: &str, account: &str) -> Option<String> {
         let holder = self.served(apex)?;
         let wrong = match self.mark(apex) {
+            // Between the look at the account and the mark no server lets anybody lock it.
+            Mark::Other if self.interrupted => return None,
             Mark::Other => "which another owner has marked",
             Mark::Free => "whose account is text of somebody else",
             Mark::None | Mark::Ours if account != self.party.mark(uid(holder)) => "for no holder",

@@ -2,6 +2,7 @@
 //! right is asked of the same reference model, of the zones' JSON and of DNS.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dns_syncd::config::Secret;
@@ -19,7 +20,7 @@ use crate::reference::View;
 use crate::rig::{digests, policy, syncer};
 use crate::scene::{Op, Places, Scene, stored};
 use crate::servers::plural;
-use crate::steps::{Fault, Step};
+use crate::steps::{At, Fault, Step};
 use crate::support::apiserver::{self, ApiServer};
 use crate::support::objects;
 use crate::support::pdns::Pdns;
@@ -274,31 +275,33 @@ impl World {
                 json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "down", "reason": "InternalError", "code": 500}),
             ),
         };
-        let down = |server: Server, from: usize, reset: bool| {
+        let down = |server: Server, from: At, reset: bool| {
             let action = if reset { Action::Reset } else { fails(server) };
-            recorder.always(move |r| r.server == server && r.seq > before + from, action);
+            let was = counted(from, before, At::was);
+            recorder.always(move |r| was(r) && r.server == server, action);
         };
-        let one =
-            |n: usize, action: Action| recorder.next(move |r| r.seq == before + n + 1, action);
+        let one = |at: At, action: Action| recorder.next(counted(at, before, At::is), action);
         match fault {
-            Fault::Killed(n) => recorder.cut_after(n + 1, |_| true),
+            Fault::Killed(At::Request(n)) => recorder.cut_after(n + 1, |_| true),
+            Fault::Killed(At::Write(n)) => recorder.cut_after(n + 1, Request::is_write),
             Fault::PowerDnsDown(from, reset) => down(Server::PowerDns, from, reset),
             Fault::ClusterDown(from, reset) => down(Server::Kubernetes, from, reset),
-            Fault::One500(n) => {
+            Fault::One500(at) => {
                 for server in [Server::PowerDns, Server::Kubernetes] {
-                    let of = move |r: &Request| r.server == server && r.seq == before + n + 1;
-                    recorder.next(of, fails(server));
+                    let is = counted(at, before, At::is);
+                    recorder.next(move |r| is(r) && r.server == server, fails(server));
                 }
             }
-            Fault::Lost(n) => one(n, Action::Reset),
-            // Objects cannot be touched at a moment here; an answer that never comes takes its place.
-            Fault::Touched(n) => {
-                let of = move |r: &Request| r.server == Server::PowerDns && r.seq > before + n;
-                recorder.next(of, Action::Hang);
+            Fault::Lost(at) => one(at, Action::Reset),
+            // Objects cannot be touched at a moment here, and there is one daemon; an answer that never comes takes the
+            // place of both.
+            Fault::Touched(at) | Fault::Rival(at) => {
+                let was = counted(at, before, At::was);
+                recorder.next(move |r| was(r) && r.server == Server::PowerDns, Action::Hang);
             }
-            Fault::Swallowed(n) | Fault::Lied(n) => one(n, Action::ForwardThenDrop),
-            Fault::Cut(n) => one(n, Action::Truncate(9)),
-            Fault::Late(n) => one(n, Action::Delay(TIMEOUT + TIMEOUT / 10)),
+            Fault::Swallowed(at) | Fault::Lied(at) => one(at, Action::ForwardThenDrop),
+            Fault::Cut(at) => one(at, Action::Truncate(9)),
+            Fault::Late(at) => one(at, Action::Delay(TIMEOUT + TIMEOUT / 10)),
             Fault::Unread(domain) => {
                 let end = format!("/zones/{}", DOMAINS[domain]);
                 recorder.always(
@@ -328,7 +331,12 @@ impl World {
         }
         self.look().await;
         let listed = self.scene.pdns.zones.keys().cloned().collect();
-        let view = View { scene: &self.scene, party: &self.places.parties[0], listed: &listed };
+        let view = View {
+            scene: &self.scene,
+            party: &self.places.parties[0],
+            listed: &listed,
+            interrupted: false,
+        };
         let mut wrong = view.unrest();
         wrong.extend(self.unanswered(&view).await);
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
@@ -372,6 +380,20 @@ impl World {
             }
         }
         out
+    }
+}
+
+/// A rule that counts what it is asked about, from the request after `before` on.
+fn counted(
+    at: At,
+    before: usize,
+    hit: fn(At, usize, usize, bool) -> bool,
+) -> impl Fn(&Request) -> bool + Send + Sync + 'static {
+    let writes = AtomicUsize::new(0);
+    move |request| {
+        let write = request.is_write();
+        let earlier = writes.fetch_add(usize::from(write), Ordering::Relaxed);
+        hit(at, request.seq - before - 1, earlier, write)
     }
 }
 

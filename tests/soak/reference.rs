@@ -17,6 +17,8 @@ pub struct View<'a> {
     pub party: &'a Party,
     /// The zones that the server had when it was listed: the longer ones shadow names.
     pub listed: &'a BTreeSet<String>,
+    /// Another daemon has written since: what it did may not be known.
+    pub interrupted: bool,
 }
 
 /// Where a record set's names are.

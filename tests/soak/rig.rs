@@ -1,8 +1,9 @@
 //! The product between both models: its own `Syncer`, as often as there are daemons, with the API server's model called
 //! directly and PowerDNS' behind a listener. A restart is a new memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +22,11 @@ use dns_syncd::powerdns::{self, Key, Limiter, Options};
 use dns_syncd::sync::Syncer;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::scene::{Party, Places};
-use crate::servers::{Reply, Servers, Shared};
+use crate::servers::{Interruption, Reply, Servers, Shared};
 use crate::steps::{Fault, Step};
 use crate::support::http;
 
@@ -35,8 +37,15 @@ const PASSES: usize = 14;
 pub struct Rig {
     runtime: tokio::runtime::Runtime,
     pub shared: Shared,
-    daemons: Vec<Syncer>,
+    /// By the number of RRsets that a request may hold.
+    daemons: BTreeMap<usize, [Syncer; 2]>,
+    /// How large requests are in this world.
+    rrsets: usize,
+    interruptions: UnboundedReceiver<Interruption>,
 }
+
+/// Sizes of requests.
+const SIZES: [usize; 3] = [500, 2, 1];
 
 /// How one daemon is set up. The brakes hold next to nothing: sequences are about what is decided, not how much of it.
 pub fn policy(party: &Party, request_timeout: u64) -> Policy {
@@ -87,33 +96,32 @@ impl Rig {
     pub fn with(places: &Places) -> Rig {
         crate::support::install_tls();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let shared = Shared::new(places.clone());
-        let daemon = |(who, party): (usize, &Party)| {
-            let url = listen(&shared, who);
+        let (interrupt, interruptions) = unbounded_channel();
+        let shared = Shared::new(places.clone(), interrupt);
+        let daemon = |who: usize, rrsets: usize| {
             let options = Options {
-                url,
+                url: listen(&shared, who),
                 server_id: "localhost".to_owned(),
                 key: Key::Inline(Secret::new("key".to_owned())),
                 request_timeout: Duration::from_secs(10),
             };
-            syncer(cluster_client(&shared, who), options, policy(party, 0), 500)
+            let policy = policy(&places.parties[who], 0);
+            syncer(cluster_client(&shared, who), options, policy, rrsets)
         };
-        let daemons =
-            runtime.block_on(async { places.parties.iter().enumerate().map(daemon).collect() });
-        Rig { runtime, shared, daemons }
+        let both = |rrsets| (rrsets, [daemon(0, rrsets), daemon(1, rrsets)]);
+        let daemons = runtime.block_on(async { SIZES.map(both).into() });
+        Rig { runtime, shared, daemons, rrsets: SIZES[0], interruptions }
     }
 
     /// Puts an empty world in place, with requests of at most `rrsets` RRsets.
     pub fn clear(&mut self, comments: bool, rrsets: usize) {
         self.shared.lock().clear(comments);
-        for who in 0..self.daemons.len() {
-            self.daemons[who].limits.rrsets = rrsets;
-            self.restart(who);
-        }
+        self.rrsets = rrsets;
+        (0..2).for_each(|who| self.restart(who));
     }
 
-    fn restart(&mut self, who: usize) {
-        self.daemons[who].memory = tokio::sync::Mutex::new(Memory::default());
+    fn restart(&self, who: usize) {
+        *self.daemons[&self.rrsets][who].memory.try_lock().unwrap() = Memory::default();
     }
 
     /// One pass; `None` if it did not come to its end, or the cluster could not be read.
@@ -123,20 +131,26 @@ impl Rig {
         fault: Option<Fault>,
         released: &BTreeSet<String>,
     ) -> Option<Summary> {
-        let death = {
-            let mut servers = self.shared.lock();
-            servers.begin(fault);
-            servers.death.clone()
-        };
-        let daemon = &self.daemons[who];
+        let death = self.shared.lock().begin(who, fault);
+        let daemons = &self.daemons[&self.rrsets];
+        let (shared, interruptions) = (&self.shared, &mut self.interruptions);
         let (dead, summary) = self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = death.notified() => (true, None),
-                summary = daemon.pass(released) => (false, summary.ok()),
+            let mut pass = pin!(daemons[who].pass(released));
+            loop {
+                tokio::select! {
+                    biased;
+                    () = death.notified() => return (true, None),
+                    Some((other, waits)) = interruptions.recv() => {
+                        shared.lock().begin(other, None);
+                        drop(daemons[other].pass(&BTreeSet::new()).await);
+                        shared.lock().end(other);
+                        waits.send(()).unwrap_or_default();
+                    }
+                    summary = &mut pass => return (false, summary.ok()),
+                }
             }
         });
-        self.shared.lock().end();
+        self.shared.lock().end(who);
         if dead {
             self.restart(who);
         }
@@ -147,6 +161,7 @@ impl Rig {
     pub fn step(&mut self, step: &Step, rival: bool) -> Result<(), String> {
         match step {
             Step::Pass { who, fault } => {
+                self.shared.lock().done.clear();
                 self.pass(*who, *fault, &BTreeSet::new());
             }
             Step::Restart { who } => self.restart(*who),
@@ -168,15 +183,15 @@ impl Rig {
         (0..daemons).for_each(|who| self.restart(who));
         let mut released = vec![BTreeSet::new(); daemons];
         for round in 0.. {
-            let mut done = Vec::new();
+            self.shared.lock().done.clear();
             for (who, released) in released.iter_mut().enumerate() {
                 let Some(summary) = self.pass(who, None, released) else {
                     return Err("a pass without a fault did not come to its end".to_owned());
                 };
                 *released = digests(&summary);
-                done.append(&mut self.shared.lock().done);
                 seen(&mut self.shared.lock())?;
             }
+            let done = self.shared.lock().done.clone();
             if done.is_empty() && released.iter().all(BTreeSet::is_empty) {
                 break;
             }
@@ -190,6 +205,7 @@ impl Rig {
         }
         for who in 0..daemons {
             self.restart(who);
+            self.shared.lock().done.clear();
             self.pass(who, None, &BTreeSet::new());
             let servers = self.shared.lock();
             if !servers.done.is_empty() {
@@ -216,7 +232,7 @@ fn cluster_client(shared: &Shared, who: usize) -> kube::Client {
             let body = serde_json::from_slice(&body).unwrap_or_default();
             let query = head.uri.query().unwrap_or_default();
             let request = [head.method.as_str(), head.uri.path(), query];
-            let (status, text, whole) = match shared.answer(who, false, request, &body) {
+            let (status, text, whole) = match shared.answer(who, false, request, &body).await {
                 Reply::Answer((status, body)) => (status, body.to_string(), true),
                 Reply::Cut((status, body)) => (status, body.to_string(), false),
                 Reply::Reset => (200, String::new(), false),
@@ -263,7 +279,7 @@ async fn serve(shared: &Shared, who: usize, mut stream: TcpStream) -> std::io::R
     let body: Value = serde_json::from_slice(&raw.body).unwrap_or_default();
     let (path, query) = raw.path.split_once('?').unwrap_or((&raw.path, ""));
     let path = path.strip_prefix("/api/v1/servers/localhost").unwrap_or("/none");
-    match shared.answer(who, true, [&raw.method, path, query], &body) {
+    match shared.answer(who, true, [&raw.method, path, query], &body).await {
         Reply::Answer((status, body)) => {
             http::write(&mut stream, &http::Reply::json(status, &body), true, None).await
         }

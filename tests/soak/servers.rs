@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, oneshot};
 
-use crate::cluster::Cluster;
+use crate::cluster::Place;
 use crate::model::Answer;
 use crate::reference::View;
 use crate::scene::{Op, Places, Scene};
-use crate::steps::Fault;
+use crate::steps::{At, Fault};
 
 /// What a client sees.
 #[derive(Clone, Debug)]
@@ -46,17 +47,27 @@ pub struct Servers {
     pub done: Vec<String>,
     /// Everything carried out since it was last taken, operations of users and hands included; kept if asked for.
     pub journal: Option<Vec<Journal>>,
-    fault: Option<Fault>,
-    /// Requests of this pass.
-    count: usize,
-    killed: bool,
-    /// Sent in this pass, to be carried out when it is over.
-    late: Vec<(usize, bool, [String; 3], Value)>,
-    listed: BTreeSet<String>,
+    /// The running pass of each daemon.
+    passes: [Pass; 2],
     clock: u64,
     uids: u64,
-    /// Told when the process of the running pass dies.
-    pub death: Arc<Notify>,
+}
+
+/// One pass as the servers see it.
+#[derive(Default)]
+struct Pass {
+    fault: Option<Fault>,
+    /// Its requests, and those of them that ask for a change.
+    count: (usize, usize),
+    killed: bool,
+    /// The other daemon has made a pass in the middle of it.
+    interrupted: bool,
+    /// Sent in it, to be carried out when it is over.
+    late: Vec<(bool, [String; 3], Value)>,
+    /// The zones that there were when it began.
+    listed: BTreeSet<String>,
+    /// Told when its process dies.
+    death: Arc<Notify>,
 }
 
 /// What happened at the servers, in order.
@@ -70,26 +81,26 @@ pub enum Journal {
 #[derive(Clone)]
 pub struct Shared {
     servers: Arc<Mutex<Servers>>,
+    /// Where a pass in the middle of another's is asked for: who is to make it, and who waits for it.
+    interruptions: UnboundedSender<Interruption>,
 }
 
+/// Who is to make a pass now, and who waits for its end.
+pub type Interruption = (usize, oneshot::Sender<()>);
+
 impl Shared {
-    pub fn new(places: Places) -> Shared {
+    pub fn new(places: Places, interruptions: UnboundedSender<Interruption>) -> Shared {
         let servers = Servers {
             scene: Scene::default(),
             places,
             violations: Vec::new(),
             done: Vec::new(),
             journal: None,
-            fault: None,
-            count: 0,
-            killed: false,
-            late: Vec::new(),
-            listed: BTreeSet::new(),
+            passes: [Pass::default(), Pass::default()],
             clock: 0,
             uids: 0,
-            death: Arc::new(Notify::new()),
         };
-        Shared { servers: Arc::new(Mutex::new(servers)) }
+        Shared { servers: Arc::new(Mutex::new(servers)), interruptions }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Servers> {
@@ -97,14 +108,42 @@ impl Shared {
     }
 
     /// Answers one request of a daemon.
-    pub fn answer(&self, who: usize, powerdns: bool, request: [&str; 3], body: &Value) -> Reply {
+    pub async fn answer(
+        &self,
+        who: usize,
+        powerdns: bool,
+        request: [&str; 3],
+        body: &Value,
+    ) -> Reply {
+        let other = 1 - who;
+        let interrupts = self.lock().passes[who].interrupts(request[0] != "GET");
+        if interrupts {
+            let (done, over) = oneshot::channel();
+            drop(self.interruptions.send((other, done)));
+            drop(over.await);
+        }
         let mut servers = self.lock();
         let reply = servers.disturbed(who, powerdns, request, body);
-        if servers.killed {
-            servers.death.notify_one();
+        let pass = &servers.passes[who];
+        if pass.killed {
+            pass.death.notify_one();
             return Reply::Dead;
         }
         reply
+    }
+}
+
+impl Pass {
+    /// Whether the other daemon comes in between before this request.
+    fn interrupts(&mut self, write: bool) -> bool {
+        let (requests, writes) = self.count;
+        let now = matches!(self.fault, Some(Fault::Rival(at)) if at.is(requests, writes, write));
+        // Once: the request itself is counted only afterwards.
+        if now {
+            self.fault = None;
+            self.interrupted = true;
+        }
+        now
     }
 }
 
@@ -126,7 +165,7 @@ impl Servers {
         self.scene.cluster.uncollected = self.journal.is_some();
         self.violations.clear();
         self.done.clear();
-        self.late.clear();
+        self.passes = [Pass::default(), Pass::default()];
         self.journal = self.journal.take().map(|_| Vec::new());
         (self.clock, self.uids) = (0, 0);
         for op in self.places.classes() {
@@ -134,25 +173,20 @@ impl Servers {
         }
     }
 
-    /// Makes ready for a pass, with what will go wrong in it.
-    pub fn begin(&mut self, fault: Option<Fault>) {
-        self.fault = fault;
-        self.count = 0;
-        self.killed = false;
-        self.death = Arc::new(Notify::new());
-        self.done.clear();
-        self.listed = self.scene.pdns.zones.keys().cloned().collect();
-        self.scene.pdns.unread.clear();
+    /// Makes ready for a pass, with what will go wrong in it; who is to be told if its process dies.
+    pub fn begin(&mut self, who: usize, fault: Option<Fault>) -> Arc<Notify> {
+        let listed = self.scene.pdns.zones.keys().cloned().collect();
+        self.passes[who] = Pass { fault, listed, ..Pass::default() };
         if let Some(Fault::Unread(domain)) = fault {
             self.scene.pdns.unread.insert(crate::words::DOMAINS[domain].to_owned());
         }
+        self.passes[who].death.clone()
     }
 
     /// Looks back at a pass, and carries out what came too late.
-    pub fn end(&mut self) {
-        self.killed = false;
+    pub fn end(&mut self, who: usize) {
         self.scene.pdns.unread.clear();
-        for (who, powerdns, [method, path, query], body) in std::mem::take(&mut self.late) {
+        for (powerdns, [method, path, query], body) in std::mem::take(&mut self.passes[who].late) {
             self.carry_out(who, powerdns, [&method, &path, &query], &body, false);
         }
         let faults = self.scene.pdns.faults.drain(..).chain(self.scene.cluster.faults.drain(..));
@@ -160,31 +194,36 @@ impl Servers {
     }
 
     fn disturbed(&mut self, who: usize, powerdns: bool, request: [&str; 3], body: &Value) -> Reply {
-        let at = self.count;
-        self.count += 1;
+        let pass = &mut self.passes[who];
+        let (requests, writes) = pass.count;
+        let write = request[0] != "GET";
+        pass.count = (requests + 1, writes + usize::from(write));
+        let is = |at: At| at.is(requests, writes, write);
+        let was = |at: At| at.was(requests, writes, write);
         let down = |reset: bool| if reset { Reply::Reset } else { Reply::Answer(failed(powerdns)) };
-        match self.fault {
-            _ if self.killed => return Reply::Dead,
-            Some(Fault::PowerDnsDown(from, reset)) if powerdns && at >= from => return down(reset),
-            Some(Fault::ClusterDown(from, reset)) if !powerdns && at >= from => return down(reset),
-            Some(Fault::One500(n)) if n == at => return Reply::Answer(failed(powerdns)),
-            Some(Fault::Lost(n)) if n == at => return Reply::Reset,
-            Some(Fault::Late(n)) if n == at => {
-                self.late.push((who, powerdns, request.map(str::to_owned), body.clone()));
+        let fault = pass.fault;
+        match fault {
+            _ if pass.killed => return Reply::Dead,
+            Some(Fault::PowerDnsDown(from, reset)) if powerdns && was(from) => return down(reset),
+            Some(Fault::ClusterDown(from, reset)) if !powerdns && was(from) => return down(reset),
+            Some(Fault::One500(at)) if is(at) => return Reply::Answer(failed(powerdns)),
+            Some(Fault::Lost(at)) if is(at) => return Reply::Reset,
+            Some(Fault::Late(at)) if is(at) => {
+                pass.late.push((powerdns, request.map(str::to_owned), body.clone()));
                 return Reply::Reset;
             }
-            Some(Fault::Touched(n)) if n == at => self.touch(),
+            Some(Fault::Touched(at)) if is(at) => self.touch(),
             _ => {}
         }
         let answer = self.carry_out(who, powerdns, request, body, true);
-        match self.fault {
-            Some(Fault::Killed(n)) if n == at => {
-                self.killed = true;
+        match fault {
+            Some(Fault::Killed(at)) if is(at) => {
+                self.passes[who].killed = true;
                 Reply::Dead
             }
-            Some(Fault::Swallowed(n)) if n == at => Reply::Reset,
-            Some(Fault::Lied(n)) if n == at => Reply::Answer(failed(powerdns)),
-            Some(Fault::Cut(n)) if n == at => Reply::Cut(answer),
+            Some(Fault::Swallowed(at)) if is(at) => Reply::Reset,
+            Some(Fault::Lied(at)) if is(at) => Reply::Answer(failed(powerdns)),
+            Some(Fault::Cut(at)) if is(at) => Reply::Cut(answer),
             _ => Reply::Answer(answer),
         }
     }
@@ -205,11 +244,14 @@ impl Servers {
         checked: bool,
     ) -> Answer {
         let [method, path, query] = request;
-        let (before, listed) = (self.scene.cluster.clone(), self.listed.clone());
+        let Pass { listed, interrupted, fault, .. } = &self.passes[who];
+        let (listed, interrupted, fault) = (listed.clone(), *interrupted, *fault);
+        let before =
+            object_at(path).and_then(|p| Some((self.scene.cluster.objects.get(&p)?.clone(), p)));
         let party = self.places.parties[who].clone();
         let writes = method != "GET";
         if powerdns && writes && checked {
-            let view = View { scene: &self.scene, party: &party, listed: &listed };
+            let view = View { scene: &self.scene, party: &party, listed: &listed, interrupted };
             let mut wrong: Vec<String> = view.trespass(method, path, body).into_iter().collect();
             wrong.extend(view.unsecured(&body["rrsets"]));
             self.violations.extend(wrong.into_iter().map(|w| format!("{} sent: {w}", party.owner)));
@@ -226,10 +268,14 @@ impl Servers {
                     path.strip_prefix("/zones/").or(body["name"].as_str()).unwrap_or_default();
                 self.scene.learn(apex, &body["rrsets"]);
             } else if checked {
-                let view = View { scene: &self.scene, party: &party, listed: &listed };
-                let disturbed = !matches!(self.fault, None | Some(Fault::Touched(_)));
-                let wrong = lawless(&view, &before, path, &body["status"], disturbed);
-                self.violations.extend(wrong.map(|w| format!("{} said: {w}", party.owner)));
+                let view = View { scene: &self.scene, party: &party, listed: &listed, interrupted };
+                let disturbed = !matches!(fault, None | Some(Fault::Touched(_)));
+                let wrong = before.and_then(|(before, place)| {
+                    let after = view.scene.cluster.objects.get(&place);
+                    view.unlawful(&place.0, (&before, after), &body["status"], disturbed)
+                });
+                self.violations
+                    .extend(wrong.into_iter().map(|w| format!("{} said: {w}", party.owner)));
             }
         }
         if let Some(journal) = &mut self.journal {
@@ -299,7 +345,12 @@ impl Servers {
     pub fn unrest(&self) -> Vec<String> {
         let listed = self.scene.pdns.zones.keys().cloned().collect();
         let views = self.places.parties.iter();
-        let views = views.map(|party| View { scene: &self.scene, party, listed: &listed });
+        let views = views.map(|party| View {
+            scene: &self.scene,
+            party,
+            listed: &listed,
+            interrupted: false,
+        });
         views.flat_map(|v| v.unrest()).collect()
     }
 }
@@ -313,16 +364,9 @@ pub fn plural(kind: &Value) -> &'static str {
     }
 }
 
-fn lawless(
-    view: &View<'_>,
-    before: &Cluster,
-    path: &str,
-    said: &Value,
-    disturbed: bool,
-) -> Option<String> {
+/// The object that a path to the API server leads to.
+fn object_at(path: &str) -> Option<Place> {
     let mut parts = path.trim_end_matches("/status").rsplit('/');
     let (name, plural, namespace) = (parts.next()?, parts.next()?, parts.next()?);
-    let place = (plural.to_owned(), namespace.to_owned(), name.to_owned());
-    let after = view.scene.cluster.objects.get(&place);
-    view.unlawful(plural, (before.objects.get(&place)?, after), said, disturbed)
+    Some((plural.to_owned(), namespace.to_owned(), name.to_owned()))
 }

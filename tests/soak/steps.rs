@@ -25,29 +25,56 @@ impl Dice {
     }
 }
 
-/// What goes wrong in a pass. The number counts the requests of that pass to either server.
+/// A moment of a pass: one of its requests to either server, or one of those that ask for a change, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    Request(usize),
+    Write(usize),
+}
+
+impl At {
+    /// Whether it is this request, the one after so many requests and so many writes.
+    pub fn is(self, requests: usize, writes: usize, write: bool) -> bool {
+        match self {
+            At::Request(n) => n == requests,
+            At::Write(n) => write && n == writes,
+        }
+    }
+
+    /// Whether it is this request or was an earlier one.
+    pub fn was(self, requests: usize, writes: usize, write: bool) -> bool {
+        match self {
+            At::Request(n) => requests >= n,
+            At::Write(n) => writes + usize::from(write) > n,
+        }
+    }
+}
+
+/// What goes wrong in a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process dies once that request was carried out.
-    Killed(usize),
+    Killed(At),
     /// PowerDNS answers 500 from there on, or does not answer.
-    PowerDnsDown(usize, bool),
+    PowerDnsDown(At, bool),
     /// So does the API server.
-    ClusterDown(usize, bool),
+    ClusterDown(At, bool),
     /// That one request is answered with 500 and not carried out.
-    One500(usize),
+    One500(At),
     /// It gets no answer and is not carried out.
-    Lost(usize),
+    Lost(At),
     /// It is carried out and gets no answer.
-    Swallowed(usize),
+    Swallowed(At),
     /// It is carried out and answered with 500.
-    Lied(usize),
+    Lied(At),
     /// It is carried out and the answer's body ends too early.
-    Cut(usize),
+    Cut(At),
     /// It gets no answer, and is carried out when the pass is over.
-    Late(usize),
+    Late(At),
     /// Somebody touches every object before it.
-    Touched(usize),
+    Touched(At),
+    /// The other daemon makes a whole pass before it.
+    Rival(At),
     /// The contents of one zone cannot be read.
     Unread(usize),
 }
@@ -238,15 +265,19 @@ fn pass(dice: &mut Dice, shape: Shape) -> Step {
     if dice.percent(6) {
         return Step::Restart { who };
     }
-    let fault = dice.percent(shape.faults).then(|| fault(dice));
+    let fault = dice.percent(shape.faults).then(|| fault(dice, shape));
     Step::Pass { who, fault }
 }
 
-fn fault(dice: &mut Dice) -> Fault {
-    let at = dice.below(24);
-    match dice.below(17) {
+fn fault(dice: &mut Dice, shape: Shape) -> Fault {
+    let count = if shape.rival { 20 } else { 17 };
+    let at = if dice.percent(50) { At::Request(dice.below(24)) } else { At::Write(dice.below(8)) };
+    match dice.below(count) {
         0..4 => Fault::Killed(at),
-        4 | 5 => Fault::PowerDnsDown(at / 2, dice.percent(50)),
+        4 | 5 => Fault::PowerDnsDown(
+            if dice.percent(40) { At::Request(0) } else { at },
+            dice.percent(50),
+        ),
         6 | 7 => Fault::ClusterDown(at, dice.percent(50)),
         8 => Fault::One500(at),
         9 => Fault::Lost(at),
@@ -255,6 +286,7 @@ fn fault(dice: &mut Dice) -> Fault {
         13 => Fault::Cut(at),
         14 => Fault::Late(at),
         15 => Fault::Touched(at),
+        17.. => Fault::Rival(at),
         _ => Fault::Unread(dice.below(DOMAINS.len())),
     }
 }
