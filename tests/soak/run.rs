@@ -23,7 +23,8 @@ impl Place {
     pub fn remark(&self) -> Option<String> {
         match self {
             Place::Both(_, replay) => Some(format!("({} requests compared)", replay.compared())),
-            Place::Models(_) | Place::Servers(_) => None,
+            Place::Models(rig) => Some(format!("{:?}", rig.shared.lock().tally)),
+            Place::Servers(_) => None,
         }
     }
 }

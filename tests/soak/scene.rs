@@ -204,44 +204,64 @@ impl Scene {
     }
 
     fn by_user(&self, places: &Places, step: &Step) -> Option<Op> {
-        let zone = |who: &usize, slot: &usize| places.place(*who, "dnszones", *slot);
-        let set = |who: &usize, slot: &usize| places.place(*who, "dnsrecordsets", *slot);
-        let there = |place: Place| self.cluster.objects.contains_key(&place).then_some(place);
+        let free = |who: &usize, plural: &str, slot: &usize| {
+            let slots = (0..5).map(|i| places.place(*who, plural, (slot + i) % 5));
+            slots.into_iter().find(|place| !self.cluster.objects.contains_key(place))
+        };
+        // Slots of what is there, in a ring: a step that speaks of nothing is none.
+        let there = |who: &usize, plural: &str, slot: &usize| {
+            let slots = (0..5).map(|i| places.place(*who, plural, i));
+            let all: Vec<Place> =
+                slots.filter(|place| self.cluster.objects.contains_key(place)).collect();
+            all.get(slot % all.len().max(1)).cloned()
+        };
+        let zone = |who: &usize, slot: &usize| there(who, "dnszones", slot);
+        let set = |who: &usize, slot: &usize| there(who, "dnsrecordsets", slot);
+        // Seldom a DNSZone that is not there.
+        let named = |who: &usize, slot: &usize| {
+            let place = if *slot == 9 { None } else { zone(who, slot) };
+            json!({"name": place.map_or("z9".to_owned(), |place| place.2)})
+        };
         let class_place =
             |class: &usize| ("dnszoneclasses".to_owned(), String::new(), places.class(*class));
+        let is_there = |place: &Place| self.cluster.objects.contains_key(place);
         let spec_of = |place: &Place| self.cluster.objects.get(place).map(|o| o["spec"].clone());
         Some(match step {
             Step::CreateZone { who, slot, domain, class, tie } => {
-                let place = zone(who, slot);
+                let place = free(who, "dnszones", slot)?;
                 let domain = DOMAINS[*domain].trim_end_matches('.');
                 let spec = json!({"domainName": domain, "dnsZoneClassName": places.class(*class)});
                 return self.create("DNSZone", &place, &spec, *tie);
             }
             Step::Reclass { who, slot, class } => {
-                Op::Spec(there(zone(who, slot))?, json!({"dnsZoneClassName": places.class(*class)}))
+                Op::Spec(zone(who, slot)?, json!({"dnsZoneClassName": places.class(*class)}))
             }
-            Step::DeleteZone { who, slot } => Op::Delete(there(zone(who, slot))?),
-            Step::ForceDeleteZone { who, slot } => Op::ForceDelete(there(zone(who, slot))?),
+            Step::DeleteZone { who, slot } => Op::Delete(zone(who, slot)?),
+            Step::ForceDeleteZone { who, slot } => Op::ForceDelete(zone(who, slot)?),
             Step::CreateSet { who, slot, zone, rtype, entries, tie } => {
                 let records: Vec<Value> = entries.iter().map(|e| entry(rtype, e)).collect();
-                let zone = json!({"name": format!("z{zone}")});
-                let spec = json!({"dnsZoneRef": zone, "recordType": rtype, "records": records});
-                return self.create("DNSRecordSet", &set(who, slot), &spec, *tie);
+                let spec = json!({"dnsZoneRef": named(who, zone), "recordType": rtype, "records": records});
+                return self.create(
+                    "DNSRecordSet",
+                    &free(who, "dnsrecordsets", slot)?,
+                    &spec,
+                    *tie,
+                );
             }
             Step::Edit { who, slot, entries } => {
-                let place = there(set(who, slot))?;
+                let place = set(who, slot)?;
                 let rtype = spec_of(&place)?["recordType"].as_str()?.to_owned();
                 let records: Vec<Value> = entries.iter().map(|e| entry(&rtype, e)).collect();
                 Op::Spec(place, json!({ "records": records }))
             }
             Step::Rename { who, slot, raw } => {
-                let place = there(set(who, slot))?;
+                let place = set(who, slot)?;
                 let mut records = spec_of(&place)?["records"].clone();
                 records[0]["name"] = json!(RAWS[*raw]);
                 Op::Spec(place, json!({ "records": records }))
             }
             Step::Retype { who, slot, rtype, value } => {
-                let place = there(set(who, slot))?;
+                let place = set(who, slot)?;
                 let spec = spec_of(&place)?;
                 let raws = spec["records"].as_array()?.iter().filter_map(|r| r["name"].as_str());
                 let retyped = |raw: &str| {
@@ -254,21 +274,22 @@ impl Scene {
                 Op::Spec(place, json!({"recordType": rtype, "records": records}))
             }
             Step::Repoint { who, slot, zone } => {
-                let zone = json!({"dnsZoneRef": {"name": format!("z{zone}")}});
-                Op::Spec(there(set(who, slot))?, zone)
+                let zone = json!({"dnsZoneRef": named(who, zone)});
+                Op::Spec(set(who, slot)?, zone)
             }
-            Step::DeleteSet { who, slot } => Op::Delete(there(set(who, slot))?),
-            Step::ForceDeleteSet { who, slot } => Op::ForceDelete(there(set(who, slot))?),
-            Step::DeleteClass { class } => Op::Delete(there(class_place(class))?),
+            Step::DeleteSet { who, slot } => Op::Delete(set(who, slot)?),
+            Step::ForceDeleteSet { who, slot } => Op::ForceDelete(set(who, slot)?),
+            Step::DeleteClass { class } => Op::Delete(Some(class_place(class)).filter(is_there)?),
             Step::RestoreClass { class, servers } => {
                 let (place, spec) = (class_place(class), class_spec(*class, "powerdns", *servers));
                 return self
                     .create("DNSZoneClass", &place, &spec, true)
                     .or(Some(Op::Spec(place, spec)));
             }
-            Step::AlienateClass { class } => {
-                Op::Spec(there(class_place(class))?, json!({"controllerName": "another"}))
-            }
+            Step::AlienateClass { class } => Op::Spec(
+                Some(class_place(class)).filter(is_there)?,
+                json!({"controllerName": "another"}),
+            ),
             _ => return None,
         })
     }

@@ -1,7 +1,7 @@
 //! Both models as servers in this process, for two daemons: each request is counted, disturbed as the step says, checked,
 //! carried out and written down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -45,6 +45,8 @@ pub struct Servers {
     pub violations: Vec<String>,
     /// Writes of this pass that were carried out.
     pub done: Vec<String>,
+    /// How often daemons made each kind of write.
+    pub tally: BTreeMap<String, usize>,
     /// Everything carried out since it was last taken, operations of users and hands included; kept if asked for.
     pub journal: Option<Vec<Journal>>,
     /// The running pass of each daemon.
@@ -95,6 +97,7 @@ impl Shared {
             places,
             violations: Vec::new(),
             done: Vec::new(),
+            tally: BTreeMap::new(),
             journal: None,
             passes: [Pass::default(), Pass::default()],
             clock: 0,
@@ -263,6 +266,8 @@ impl Servers {
         };
         if writes && answer.0 < 300 {
             self.done.push(format!("{method} {path} {body}"));
+            let what = if powerdns { "PowerDNS" } else { "cluster" };
+            *self.tally.entry(format!("{what} {method}")).or_default() += 1;
             if powerdns {
                 let apex =
                     path.strip_prefix("/zones/").or(body["name"].as_str()).unwrap_or_default();

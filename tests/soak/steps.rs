@@ -231,17 +231,21 @@ pub struct Shape {
 pub fn sequence(dice: &mut Dice, shape: Shape) -> Vec<Step> {
     let count = shape.steps.0 + dice.below(shape.steps.1 - shape.steps.0 + 1);
     // Something to begin with.
+    let zone = dice.below(2);
     let mut steps = vec![
         Step::CreateZone { who: 0, slot: 0, domain: 0, class: 0, tie: false },
-        Step::CreateSet {
-            who: 0,
-            slot: 0,
-            zone: 0,
-            rtype: "A",
-            entries: entries(dice),
-            tie: false,
-        },
+        Step::CreateZone { who: 0, slot: 1, domain: 2 * zone, class: 0, tie: false },
     ];
+    for slot in 0..2 {
+        let (rtype, entries) = (rtype(dice), entries(dice));
+        steps.push(Step::CreateSet { who: 0, slot, zone: 0, rtype, entries, tie: false });
+    }
+    if shape.rival {
+        let (rtype, entries) = (rtype(dice), entries(dice));
+        let domain = [0, 2][dice.below(2)];
+        steps.push(Step::CreateZone { who: 1, slot: 0, domain, class: 0, tie: false });
+        steps.push(Step::CreateSet { who: 1, slot: 0, zone: 0, rtype, entries, tie: false });
+    }
     while steps.len() + 1 < count {
         let step = match dice.below(100) {
             0..34 => pass(dice, shape),
@@ -257,7 +261,7 @@ pub fn sequence(dice: &mut Dice, shape: Shape) -> Vec<Step> {
 }
 
 fn who(dice: &mut Dice, shape: Shape) -> usize {
-    usize::from(shape.rival && dice.percent(25))
+    usize::from(shape.rival && dice.percent(30))
 }
 
 fn pass(dice: &mut Dice, shape: Shape) -> Step {
@@ -312,20 +316,20 @@ fn class_of_zone(dice: &mut Dice) -> usize {
 
 fn user(dice: &mut Dice, shape: Shape) -> Step {
     let who = who(dice, shape);
-    let (slot, zone) = (dice.below(5), dice.below(4));
+    let slot = dice.below(5);
+    let zone = if dice.percent(6) { 9 } else { dice.below(4) };
     let value = u8::try_from(dice.below(3)).unwrap();
     match dice.below(30) {
         0..4 => {
             let domain = [0, 0, 1, 2][dice.below(4)];
             let class = class_of_zone(dice);
-            Step::CreateZone { who, slot: zone, domain, class, tie: dice.percent(30) }
+            Step::CreateZone { who, slot, domain, class, tie: dice.percent(30) }
         }
-        4 | 5 => Step::Reclass { who, slot: zone, class: class_of_zone(dice) },
-        6 | 7 => Step::DeleteZone { who, slot: zone },
-        8 => Step::ForceDeleteZone { who, slot: zone },
+        4 | 5 => Step::Reclass { who, slot, class: class_of_zone(dice) },
+        6 | 7 => Step::DeleteZone { who, slot },
+        8 => Step::ForceDeleteZone { who, slot },
         9..16 => {
             let (rtype, entries, tie) = (rtype(dice), entries(dice), dice.percent(30));
-            let zone = if dice.percent(60) { 0 } else { zone };
             Step::CreateSet { who, slot, zone, rtype, entries, tie }
         }
         16 | 17 => Step::Edit { who, slot, entries: entries(dice) },
