@@ -124,8 +124,7 @@ pub(super) fn set_plans(
             partly_known: facts.declared.partly_known,
             going: facts.going,
             finalized: world.policy.holds_set(meta),
-            controller: zone
-                .map_or(Controller::Ours, |z| controller(world, z, &facts.set.status.conditions)),
+            controller: zone.map_or(Controller::Ours, |z| controller_of_set(world, z, facts)),
             unsecured: None,
             secure,
             lost: if speaks_here { lost(facts, zones) } else { BTreeMap::new() },
@@ -308,6 +307,17 @@ fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFac
     let key =
         ObjectKey { namespace: facts.set.meta.namespace.clone(), name: facts.set.zone.clone()? };
     world.zones.named(&key)
+}
+
+/// Who serves the class of the DNSZone that a set names. `Accepted` is another's word only where the set has not come
+/// from a DNSZone of ours: then it is our own, of the zone that it has left.
+fn controller_of_set(world: &World<'_>, zone: &ZoneFacts<'_>, facts: &SetFacts<'_>) -> Controller {
+    let came =
+        facts.set.meta.owners.iter().any(is_zone) && !facts.refers_to(Some(&zone.zone.meta.uid));
+    match controller(world, zone, &facts.set.status.conditions) {
+        Controller::OtherAccepted if came => Controller::Other,
+        all @ (Controller::Ours | Controller::Other | Controller::OtherAccepted) => all,
+    }
 }
 
 /// Who serves an object's class. A DNSZone whose uid our mark carries is not left to another yet.

@@ -72,6 +72,39 @@ async fn two_daemons_of_different_controllers_leave_each_other_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_goes_to_another_controllers_zone_is_not_called_programmed_any_more() {
+    let e = Estate::new("alien").await;
+    let alien = format!("alien-{}", e.class);
+    let mut class = objects::class(&alien, &["ns1.example.net."]);
+    class["spec"]["controllerName"] = json!("another");
+    objects::create(&e.client, &class).await;
+    let zone = e.zone("z", "alien-ours.example").await;
+    objects::create(
+        &e.client,
+        &objects::zone(&e.namespace, "alien", "alien-theirs.example", &alien),
+    )
+    .await;
+    let set = e.a("s", "z", &[("www", "192.0.2.1")]).await;
+    daemon::once(&e.config).await;
+    assert_eq!(e.programmed(&set).await.0, "True");
+    e.edit(&set, json!({"dnsZoneRef": {"name": "alien"}})).await;
+    daemon::once(&e.config).await;
+    assert_eq!(served(&e, "www.alien-ours.example").await, [""; 0], "it has left this zone");
+    assert_eq!(e.programmed(&set).await.0, "False", "what was said of the other zone");
+    assert_eq!(e.programmed(&zone).await.0, "True");
+    // What the other controller says then is its own word.
+    let theirs = json!([{"apiVersion": zone["apiVersion"], "kind": "DNSZone", "name": "alien",
+        "uid": objects::get(&e.client, &objects::zone(&e.namespace, "alien", "", "")).await.unwrap()["metadata"]["uid"]}]);
+    objects::patch(&e.client, &set, &json!({"metadata": {"ownerReferences": theirs}})).await;
+    let accepted = json!([{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "by another",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    let said =
+        objects::patch_status(&e.client, &set, &json!({"status": {"conditions": accepted}})).await;
+    daemon::once(&e.config).await;
+    assert_eq!(e.get(&set).await.unwrap()["status"], said["status"], "it stays theirs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn provenance_takes_no_zone_from_the_one_that_the_mark_names() {
     let e = Estate::new("ffourteen").await;
     let victim = e.zone("victim", "ffourteen.example").await;
