@@ -140,7 +140,7 @@ fn new_seed() -> u64 {
 
 #[test]
 fn in_process() {
-    soak("in_process", 2, 40, || Place::Models(Box::new(Rig::new())), Case::new);
+    soak("in_process", 2, 30, || Place::Models(Box::new(Rig::new())), Case::new);
 }
 
 #[test]
@@ -156,5 +156,5 @@ fn models_are_like_servers() {
         let rig = Rig::with(&replay.places);
         Place::Both(Box::new(rig), Box::new(replay))
     };
-    soak("models_are_like_servers", 1, 6, place, Case::new);
+    soak("models_are_like_servers", 1, 3, place, Case::new);
 }
