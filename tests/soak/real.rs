@@ -28,7 +28,7 @@ use crate::support::proxy::Proxy;
 use crate::support::query::query;
 use crate::support::random;
 use crate::support::recorder::{Action, Recorder, Request, Server};
-use crate::words::DOMAINS;
+use crate::words::{DOMAINS, at_or_below};
 
 /// Longest time that a request to PowerDNS may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -346,11 +346,20 @@ impl World {
     async fn unanswered(&self, view: &View<'_>) -> Vec<String> {
         let mut out = Vec::new();
         for apex in DOMAINS.into_iter().filter(|apex| view.served(apex).is_some()) {
+            let Some(zone) = view.stored_zone(apex) else { continue };
+            // At and below a delegation the server refers to others.
+            let cuts: Vec<&String> = zone
+                .rrsets
+                .keys()
+                .filter(|(n, t)| t == "NS" && n != apex)
+                .map(|(n, _)| n)
+                .collect();
+            let referred = |name: &str| cuts.iter().any(|cut| at_or_below(name, cut));
             for (name, claims) in view.claims(apex) {
                 for claim in view.admitted(apex, &name, &claims) {
                     // An ALIAS is answered by a resolver, which is not here.
-                    let Some((ttl, values)) = claim.contents.filter(|_| claim.rtype != "ALIAS")
-                    else {
+                    let asked = claim.rtype != "ALIAS" && !referred(&name);
+                    let Some((ttl, values)) = claim.contents.filter(|_| asked) else {
                         continue;
                     };
                     let answer = query(self.pdns.dns_addr(), &name, claim.rtype).await;
@@ -367,7 +376,6 @@ impl World {
                     }
                 }
             }
-            let Some(zone) = view.stored_zone(apex) else { continue };
             let gone = self.scene.written.keys().filter(|(a, name, rtype)| {
                 a == apex && !zone.rrsets.contains_key(&(name.clone(), rtype.clone()))
             });
