@@ -24,10 +24,10 @@ mod combinations;
 mod crash;
 #[path = "pass/deletion.rs"]
 mod deletion;
-#[path = "pass/events.rs"]
-mod events;
 #[path = "pass/endings.rs"]
 mod endings;
+#[path = "pass/events.rs"]
+mod events;
 #[path = "pass/evidence.rs"]
 mod evidence;
 #[path = "pass/faults.rs"]
@@ -36,8 +36,6 @@ mod faults;
 mod gaps;
 #[path = "pass/honesty.rs"]
 mod honesty;
-#[path = "pass/gapless.rs"]
-mod gapless;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/outages.rs"]
@@ -50,15 +48,16 @@ mod ownership;
 mod policies;
 #[path = "pass/restores.rs"]
 mod restores;
+#[path = "pass/rows.rs"]
+mod rows;
 #[path = "pass/said.rs"]
 mod said;
+#[path = "support/combinations/mod.rs"]
+mod table;
 #[path = "pass/takeover.rs"]
 mod takeover;
 #[path = "pass/two_daemons.rs"]
 mod two_daemons;
-#[path = "pass/table.rs"]
-#[path = "support/combinations/mod.rs"]
-mod table;
 #[path = "pass/types.rs"]
 mod types;
 #[path = "pass/unreached.rs"]

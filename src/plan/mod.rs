@@ -22,6 +22,7 @@ pub mod note;
 pub mod objects;
 pub mod outcome;
 mod pause;
+mod permission;
 pub mod policy;
 pub mod print;
 pub mod set_plan;

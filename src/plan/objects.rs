@@ -235,7 +235,11 @@ fn remark(world: &World<'_>, facts: &ZoneFacts<'_>) -> Option<String> {
 
 fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> Option<Deletion> {
     let meta = &facts.zone.meta;
-    if facts.standing != Standing::Terminating || !world.policy.holds_zone(meta) {
+    let other = controller(world, facts, &facts.zone.status.conditions);
+    if other == Controller::OtherAccepted
+        || facts.standing != Standing::Terminating
+        || !world.policy.holds_zone(meta)
+    {
         return None;
     }
     let takes = zone

@@ -67,7 +67,8 @@ fn settle_sets(
     waiting: &mut Waiting,
 ) {
     for (uid, set) in &plan.sets {
-        if set.going && set.finalized {
+        // What another controller serves, maybe on a server that is not read here, is its own to let go.
+        if set.going && set.finalized && set.controller != Controller::OtherAccepted {
             match unproved(plan, applied, uid, set) {
                 None => {
                     let stay = plan.finalizers.staying_on_set(&set.meta);
@@ -203,21 +204,22 @@ fn zone_unproved(
     waiting: &BTreeMap<String, String>,
 ) -> Option<String> {
     let deletion = object.deletion.as_ref()?;
-    if let Some(why) = &deletion.held {
-        return Some(format!("deletion is waiting: {why}"));
-    }
-    if let Some(failure) = deletion.takes.as_ref().and_then(|z| failure_of(applied.zone(z))) {
-        return Some(format!("deletion is waiting: {}", failure.condition().1));
-    }
     let blocking: Vec<String> = deletion
         .waits_for
         .iter()
         .filter(|uid| waiting.contains_key(*uid))
         .filter_map(|uid| plan.sets.get(uid).map(|s| s.meta.key().to_string()))
         .collect();
-    (!blocking.is_empty()).then(|| {
-        format!("deletion is waiting for {}", spelled(blocking.iter().map(String::as_str)))
-    })
+    let sets = (!blocking.is_empty()).then(|| spelled(blocking.iter().map(String::as_str)));
+    let failure = deletion.takes.as_ref().and_then(|z| failure_of(applied.zone(z)));
+    match (&deletion.held, failure, sets) {
+        (None, None, None) => None,
+        (None, None, Some(sets)) => Some(format!("deletion is waiting for {sets}")),
+        // The sets wait for the zone's own end.
+        (None, Some(failure), _) => Some(format!("deletion is waiting: {}", failure.condition().1)),
+        (Some(why), _, None) => Some(format!("deletion is waiting: {why}")),
+        (Some(why), _, Some(sets)) => Some(format!("deletion is waiting for {sets}: {why}")),
+    }
 }
 
 /// What became of each raw name of a live set's spec, and of names that its spec lost.

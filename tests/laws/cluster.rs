@@ -111,6 +111,9 @@ impl Cluster {
         if path.starts_with("/apis/apiextensions.k8s.io/") {
             return (200, json!({"metadata": {"name": "crd"}}));
         }
+        if method == "POST" && path.starts_with("/apis/events.k8s.io/v1/namespaces/") {
+            return (201, body.clone());
+        }
         let Some(rest) = path.strip_prefix(API) else {
             return status(404, "NotFound");
         };

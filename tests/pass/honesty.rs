@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
+use crate::rows::{self, Before, LIST, OLD, Row, Said, Says, hosts, said, secret};
 use crate::support::recorder::Action;
-use crate::table::{self, Before, LIST, OLD, Row, Said, Says, hosts, said, secret};
 
 const INTERNAL: &str =
     "An internal error occurred while applying the record. It will be retried automatically.";
@@ -133,7 +133,7 @@ async fn whatever_befalls_a_write_is_said_and_never_called_programmed() {
         bad("w-413", error("w-413", 413), one("PDNSError", &status(413)), 2..=9),
         bad("w-500-one", error("w-500-one", 500), one("PDNSError", INTERNAL), 2..=9),
     ];
-    table::run("honestwrite", rows).await;
+    rows::run("honestwrite", rows).await;
 }
 
 fn read(label: &'static str, action: Action, says: Says) -> Row {
@@ -183,7 +183,7 @@ async fn a_zone_that_could_not_be_read_says_why_and_nothing_in_it_is_programmed(
         ),
         read("r-list", Action::Answer(200, json!([])), strange()),
     ];
-    table::run("honestread", rows).await;
+    rows::run("honestread", rows).await;
 }
 
 fn odd(
@@ -224,7 +224,7 @@ async fn what_reads_oddly_is_not_called_programmed() {
             )
         },
     ];
-    table::run("honestodd", rows).await;
+    rows::run("honestodd", rows).await;
 }
 
 const UNREADABLE: &str = "unreadable answer from PowerDNS";
@@ -258,7 +258,7 @@ async fn a_zone_that_was_not_created_says_why_and_so_do_its_names() {
         create("c-hang", Action::Hang, &lost("time-out"), 1),
         create("c-200", Action::Answer(200, json!({})), &failed(UNREADABLE), 1),
     ];
-    table::run("honestcreate", rows).await;
+    rows::run("honestcreate", rows).await;
 }
 
 /// A zone that is to go.
@@ -290,7 +290,7 @@ async fn a_zone_that_was_not_deleted_holds_its_objects_and_says_why() {
         delete("d-hang", Action::Hang, &lost("time-out")),
         delete("d-200", Action::Answer(200, json!({})), &failed(UNREADABLE)),
     ];
-    table::run("honestdelete", rows).await;
+    rows::run("honestdelete", rows).await;
 }
 
 /// A zone that somebody made by hand and that is to be marked as ours.
@@ -322,5 +322,5 @@ async fn a_zone_that_could_not_be_marked_is_not_written() {
         mark("m-head-page", "GET", "?rrsets=false", page("m-head-page", 200)),
         mark("m-head-shape", "GET", "?rrsets=false", Action::Answer(200, json!({}))),
     ];
-    table::run("honestmark", rows).await;
+    rows::run("honestmark", rows).await;
 }

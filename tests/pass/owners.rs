@@ -198,3 +198,70 @@ async fn a_shadow_without_a_class_silences_nobody() {
     let ok = query(e.pdns.dns_addr(), "new.gfive.example", "A").await.answers;
     assert_eq!(ok, ["192.0.2.2"], "a zone of no class silences a live one");
 }
+
+/// Each daemon has a PowerDNS of its own; one finalizer is all that they share.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_zone_on_another_server_is_not_ours_to_call() {
+    let e = Estate::new("elsewhere").await;
+    let other = format!("other-{}", e.class);
+    let mut class = objects::class(&other, &["ns1.example.net."]);
+    class["spec"]["controllerName"] = json!("other");
+    objects::create(&e.client, &class).await;
+    let zone = objects::zone(&e.namespace, "z", "elsewhere.example", &other);
+    let zone = objects::create(&e.client, &zone).await;
+    let set = e.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let server = crate::support::pdns::Pdns::sqlite().await;
+    let api = ApiServer::shared();
+    let theirs =
+        daemon::config(api.kubeconfig(), &server.url(), server.key(), "theirs", &e.namespace)
+            .with("controllerNames", json!(["other"]));
+    daemon::once(&theirs).await;
+    assert!(server.has_zone("elsewhere.example").await);
+    daemon::once(&e.config).await;
+    // My daemon looks first.
+    e.delete(&set).await;
+    daemon::once(&e.config).await;
+    let set_held = e.get(&set).await.is_some();
+    e.delete(&zone).await;
+    daemon::once(&e.config).await;
+    let zone_held = e.get(&zone).await.is_some();
+    daemon::once(&theirs).await;
+    daemon::once(&theirs).await;
+    let left = server.has_zone("elsewhere.example").await;
+    assert!(
+        !left,
+        "the other daemon's zone is left over; held by me: set {set_held}, zone {zone_held}"
+    );
+    assert!(e.get(&zone).await.is_none() && e.get(&set).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_left_a_zone_without_an_object_leaves_nothing_there() {
+    let e = Estate::new("leftzone").await;
+    let one = e.zone("one", "leftzone-one.example").await;
+    e.zone("two", "leftzone-two.example").await;
+    let set = e.a("s", "one", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    objects::patch(&e.client, &one, &json!({"metadata": {"finalizers": null}})).await;
+    e.delete(&one).await;
+    e.edit(&set, json!({"dnsZoneRef": {"name": "two"}})).await;
+    daemon::once(&e.config).await;
+    let left = query(e.pdns.dns_addr(), "www.leftzone-one.example", "A").await.answers;
+    e.delete(&set).await;
+    daemon::once(&e.config).await;
+    let gone = query(e.pdns.dns_addr(), "www.leftzone-one.example", "A").await.answers;
+    assert!(left.is_empty() && gone.is_empty(), "{left:?}, after its deletion {gone:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_that_goes_in_an_outage_names_the_sets_that_block_it() {
+    let e = Estate::new("blocking").await;
+    let zone = e.zone("z", "blocking.example").await;
+    e.a("www", "z", &[("www", "192.0.2.1")]).await;
+    e.once().await;
+    e.pdns.stop().await;
+    e.delete(&zone).await;
+    e.once_failing().await;
+    let message = e.programmed(&zone).await.2;
+    assert!(message.contains(&format!("{}/www", e.namespace)), "{message}");
+}

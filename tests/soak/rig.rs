@@ -49,17 +49,16 @@ const SIZES: [usize; 3] = [500, 2, 1];
 
 /// How one daemon is set up. The brakes hold next to nothing: sequences are about what is decided, not how much of it.
 pub fn policy(party: &Party, request_timeout: u64) -> Policy {
+    let brakes = Brakes {
+        deletes: true,
+        implicit_percent: 100,
+        implicit_total: 1_000_000,
+        explicit_percent: None,
+    };
     Policy {
-        owner_id: party.owner.to_owned(),
-        controller_names: ["powerdns".to_owned()].into(),
         namespaces: [party.namespace.clone()].into(),
         request_timeout,
-        brakes: Brakes {
-            deletes: true,
-            implicit_percent: 100,
-            implicit_total: 1_000_000,
-            explicit_percent: None,
-        },
+        ..Policy::new(party.owner, brakes)
     }
 }
 
@@ -75,6 +74,10 @@ pub fn syncer(kube: kube::Client, options: Options, policy: Policy, rrsets: usiz
         policy,
         limits: Limits { rrsets, bytes: 1_000_000 },
         concurrency: 4,
+        instance: "soak".to_owned(),
+        // What failed is worth another try at once: sequences do not wait.
+        chance: || 0.0,
+        clock: Metrics::now,
         metrics,
         memory: tokio::sync::Mutex::new(Memory::default()),
     }

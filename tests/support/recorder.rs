@@ -83,6 +83,7 @@ impl Action {
             | Action::Hang
             | Action::ForwardThenDrop
             | Action::Delay(_)
+            | Action::Until(_)
             | Action::Truncate(_)
             | Action::Edit(_) => String::new(),
         }

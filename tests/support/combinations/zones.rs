@@ -134,10 +134,10 @@ impl Case {
             // "Another owner's mark: `DNSZoneInUse`"; "The loser says `DNSZoneInUse`".
             (Class::Ours, Server::OtherMark) => in_use(),
             (Class::Ours, _) if !holds => in_use(),
-            // "Nothing becomes `True`" of what could not be read; the class's servers are known all the same.
-            (Class::Ours, Server::Down | Server::Unread) => {
-                Fate::Says((true, "Accepted"), (false, "PDNSError"))
-            }
+            // "Nothing becomes `True`" of what could not be read. A zone that nobody has looked for says no servers yet: one
+            // that says some counts as missing when it is looked for.
+            (Class::Ours, Server::Down) => Fate::Says((false, "Pending"), (false, "PDNSError")),
+            (Class::Ours, Server::Unread) => Fate::Says((true, "Accepted"), (false, "PDNSError")),
             (Class::Ours, _) => Fate::Says((true, "Accepted"), (true, "Programmed")),
         };
         let served = holds && self.class == Class::Ours;
