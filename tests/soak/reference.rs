@@ -256,7 +256,10 @@ impl<'a> View<'a> {
             let ours = matches!(self.party.writer(r), Writer::Ours(_));
             ours && !r.records.is_empty() && !self.protected(apex, n, t)
         };
-        if self.mark(apex) == Mark::Other || zone.rrsets.iter().any(noted) {
+        // Nor does anything go that a live record set declares, which may be the one that wrote it.
+        let claims = self.claims(apex);
+        let declared = claims.get(name).into_iter().flatten().any(|c| c.rtype == rtype);
+        if declared || self.mark(apex) == Mark::Other || zone.rrsets.iter().any(noted) {
             return None;
         }
         let says = |set: &&'a Value| {
