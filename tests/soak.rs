@@ -146,7 +146,7 @@ fn in_process() {
 #[test]
 fn on_real_servers() {
     let place = || Place::Servers(Box::new(Real::new()));
-    soak("on_real_servers", 2, 3, place, Case::on_servers);
+    soak("on_real_servers", 2, 2, place, Case::on_servers);
 }
 
 #[test]
@@ -156,5 +156,5 @@ fn models_are_like_servers() {
         let rig = Rig::with(&replay.places);
         Place::Both(Box::new(rig), Box::new(replay))
     };
-    soak("models_are_like_servers", 1, 3, place, Case::new);
+    soak("models_are_like_servers", 1, 2, place, Case::new);
 }

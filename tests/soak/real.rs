@@ -380,7 +380,9 @@ impl World {
                 a == apex && !zone.rrsets.contains_key(&(name.clone(), rtype.clone()))
             });
             let wild = zone.rrsets.keys().any(|(name, _)| name.starts_with('*'));
-            let gone = gone.filter(|(_, n, t)| !wild && t != "ALIAS" && !view.shadowed(apex, n, t));
+            let gone = gone.filter(|(_, n, t)| {
+                !wild && t != "ALIAS" && !view.listed.contains(n) && !view.shadowed(apex, n, t)
+            });
             for (_, name, rtype) in gone {
                 let answer = query(self.pdns.dns_addr(), name, rtype).await;
                 if !answer.answers.is_empty() || answer.is_timeout() {

@@ -92,6 +92,11 @@ impl<'a> View<'a> {
         self.class(zone).is_some() && !self.class_ours(zone)
     }
 
+    /// One finalizer serves all daemons: the end of what another one has marked is its own affair.
+    pub fn of_others(&self, zone: &Value) -> bool {
+        self.class_alien(zone) && terminating(zone) && self.mark(&domain(zone)) == Mark::Other
+    }
+
     /// The name servers of a DNSZone's class.
     pub fn servers(&self, zone: &Value) -> BTreeSet<String> {
         let servers = self.class(zone).map(|c| &c["spec"]["nameServerPolicy"]["static"]["servers"]);
@@ -198,6 +203,9 @@ impl<'a> View<'a> {
         let Some(set) = self.of("dnsrecordsets").find(|s| uid(s) == writer) else {
             return Fate::Gone;
         };
+        if self.zone_of(set).is_some_and(|z| self.of_others(z)) {
+            return Fate::Unknown;
+        }
         if self.going(set) {
             return Fate::Going;
         }

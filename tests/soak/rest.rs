@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::permit::ending;
-use crate::reference::{Claim, Fate, Home, View, domain};
+use crate::reference::{Claim, Fate, Home, View};
 use crate::scene::{Mark, Writer, finalized, is_true, stored, terminating, uid};
 use crate::words::{DOMAINS, coexist};
 
@@ -120,17 +120,13 @@ impl View<'_> {
 
     /// Objects that wait for nothing.
     fn stranded(&self) -> Vec<String> {
-        let others = |zone: &Value| {
-            self.class_alien(zone) && terminating(zone) && self.mark(&domain(zone)) == Mark::Other
-        };
         let mut out = Vec::new();
         for (plural, object) in ending(self.scene, &self.party.namespace) {
             if self.refusal_stands(plural, object) {
                 continue;
             }
             let zone = if plural == "dnszones" { Some(object) } else { self.zone_of(object) };
-            // One finalizer serves all daemons: the end of what another one has marked is its own affair.
-            if !zone.is_some_and(others) {
+            if !zone.is_some_and(|z| self.of_others(z)) {
                 out.push(format!("{} of {plural} is stranded", object["metadata"]["name"]));
             }
         }
