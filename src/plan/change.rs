@@ -28,6 +28,8 @@ pub enum Change {
         from: Option<String>,
         /// The record set it is written for; `None` for what the class declares.
         by: Option<Party>,
+        /// Whose RRset it overwrites, if that one's writer goes or has given it up: refused, that one goes alone.
+        over: Option<(Party, DeleteReason)>,
     },
     /// Contents stay; only the comments are sent.
     Adopt {

@@ -107,6 +107,8 @@ pub struct ZoneApplied {
     pub marked_at: Option<u64>,
     /// Each RRset change that was tried.
     pub keys: BTreeMap<(Name, RecordType), Outcome>,
+    /// What a refused write was to overwrite, deleted alone for its own writer; `keys` tells of the write.
+    pub overwritten: BTreeMap<(Name, RecordType), Outcome>,
     /// Nothing was sent: these are the answers of an earlier pass.
     pub remembered: bool,
     /// A request failed for no fault of one name, so that the rest was not tried.
@@ -130,6 +132,13 @@ impl Applied {
             .and_then(|z| z.keys.get(&(name.clone(), rtype)))
             .cloned()
             .unwrap_or_else(|| Outcome::Failed(Failure::NotSent("not reached in this pass".into())))
+    }
+
+    /// Whether what stood at a key before is gone: overwritten, or deleted where the write was refused.
+    #[must_use]
+    pub fn gone(&self, zone: &Name, name: &Name, rtype: RecordType) -> Outcome {
+        let alone = self.zones.get(zone).and_then(|z| z.overwritten.get(&(name.clone(), rtype)));
+        alone.cloned().unwrap_or_else(|| self.key(zone, name, rtype))
     }
 
     /// The outcome of the zone's own creation, marking or deletion.

@@ -184,7 +184,7 @@ fn gone(plan: &Plan, applied: &Applied, trace: &Trace) -> Result<(), String> {
     let outcome = if deleted {
         applied.zone(zone)
     } else if planned {
-        applied.key(zone, name, *rtype)
+        applied.gone(zone, name, *rtype)
     } else {
         let why = zone_plan.and_then(|z| z.withheld.as_deref()).unwrap_or("it is held");
         return Err(format!("{name} {rtype} is still in zone {zone}: {why}"));
@@ -230,7 +230,7 @@ fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
         keep_evidence(set, raw, said);
     }
     for (raw, trace) in &set.lost {
-        let outcome = trace.as_ref().map(|t| applied.key(&t.zone, &t.name, t.rtype));
+        let outcome = trace.as_ref().map(|t| applied.gone(&t.zone, &t.name, t.rtype));
         let why = match outcome {
             Some(Outcome::Done(_)) => continue,
             Some(Outcome::Failed(failure)) => failure.condition().1,

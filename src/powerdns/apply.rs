@@ -48,6 +48,7 @@ pub async fn apply_zone(
         now: &now,
         out: ZoneApplied::default(),
         failing: Vec::new(),
+        for_others: BTreeSet::new(),
     };
     if let Some(before) = &plan.known.zone {
         task.say_again(before, plan);
@@ -84,6 +85,8 @@ pub(super) struct Task<'a> {
     pub(super) out: ZoneApplied,
     /// Names that failed alone in a row, each for no fault that the server told.
     pub(super) failing: Vec<Name>,
+    /// Keys whose write was refused, and of which only what it was to overwrite is deleted.
+    pub(super) for_others: BTreeSet<(Name, RecordType)>,
 }
 
 pub(super) type Names = BTreeMap<Name, NameChange>;
@@ -316,18 +319,27 @@ impl Task<'_> {
     pub(super) fn done(&mut self, name: &Name, change: &NameChange, proof: Proof) {
         let in_vain = self.known.in_vain.get(name);
         for rtype in change.types.keys() {
+            let key = (name.clone(), *rtype);
+            if self.for_others.contains(&key) {
+                self.out.overwritten.insert(key, Outcome::Done(proof));
+                continue;
+            }
             let outcome = match in_vain {
                 Some(failure) => Outcome::Failed(failure.clone()),
                 None => Outcome::Done(proof),
             };
-            self.out.acked.insert((name.clone(), *rtype));
-            self.out.keys.insert((name.clone(), *rtype), outcome);
+            self.out.acked.insert(key.clone());
+            self.out.keys.insert(key, outcome);
         }
     }
 
     pub(super) fn fail(&mut self, name: &Name, change: &NameChange, failure: &Failure) {
         for rtype in change.types.keys() {
-            self.out.keys.insert((name.clone(), *rtype), Outcome::Failed(failure.clone()));
+            let key = (name.clone(), *rtype);
+            let outcome = Outcome::Failed(failure.clone());
+            let others = self.for_others.contains(&key);
+            let out = if others { &mut self.out.overwritten } else { &mut self.out.keys };
+            out.insert(key, outcome);
         }
     }
 }

@@ -164,6 +164,13 @@ impl Task<'_> {
         let writing = change.types.values().any(writes);
         let mut alone = NameChange::default();
         for (t, c) in change.types {
+            if let Change::Replace { over: Some((by, why)), from: Some(was), .. } = &c
+                && !refused.contains(&by.uid)
+            {
+                self.for_others.insert((name.clone(), t));
+                let (by, why, was) = (by.clone(), *why, was.clone());
+                alone.types.insert(t, Change::Delete { by, why, unnoted: false, was });
+            }
             let outcome = match &c {
                 Change::Delete { by, why: reason, .. }
                     if writing && reason.stands_alone() && !refused.contains(&by.uid) =>

@@ -304,3 +304,24 @@ async fn a_retyped_rrset_stays_when_an_older_sets_new_type_is_refused() {
     let answer = query(estate.pdns.dns_addr(), "www.refused.example", "A").await;
     assert_eq!(answer.answers, ["192.0.2.2"], "a name is old or new, never gone");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_set_does_not_wait_for_an_heir_that_is_refused() {
+    let estate = Estate::new("heir").await;
+    estate.zone("z", "heir.example").await;
+    let first = estate.a("first", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    estate.a("second", "z", &[("www", "192.0.2.66")]).await;
+    let refuses = |r: &Request| {
+        let body = r.body.as_ref().map(Value::to_string).unwrap_or_default();
+        r.server == Server::PowerDns && r.is_write() && body.contains("192.0.2.66")
+    };
+    let text = "RRset www.heir.example. IN A: refused by test";
+    estate.recorder.always(refuses, Action::Answer(422, json!({ "error": text })));
+    estate.delete(&first).await;
+    estate.once_failing().await;
+    estate.once_failing().await;
+    let left = query(estate.pdns.dns_addr(), "www.heir.example", "A").await;
+    assert!(estate.get(&first).await.is_none(), "its end is no affair of the heir's");
+    assert!(left.is_nxdomain() || left.is_nodata(), "{left:?}");
+}

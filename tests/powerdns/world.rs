@@ -158,8 +158,13 @@ pub(crate) fn one(value: Rdata) -> Contents {
 pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Contents)>) -> ZonePlan {
     let mut names: BTreeMap<Name, NameChange> = BTreeMap::new();
     for (owner, contents) in rrsets {
-        let change =
-            Change::Replace { contents: contents.clone(), comments: None, from: None, by: None };
+        let change = Change::Replace {
+            contents: contents.clone(),
+            comments: None,
+            from: None,
+            by: None,
+            over: None,
+        };
         names.entry(name(&owner)).or_default().types.insert(contents.rtype(), change);
     }
     ZonePlan {

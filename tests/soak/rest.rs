@@ -122,34 +122,12 @@ impl View<'_> {
     fn stranded(&self) -> Vec<String> {
         let mut out = Vec::new();
         for (plural, object) in ending(self.scene, &self.party.namespace) {
-            if self.refusal_stands(plural, object) {
-                continue;
-            }
             let zone = if plural == "dnszones" { Some(object) } else { self.zone_of(object) };
             if !zone.is_some_and(|z| self.of_others(z)) {
                 out.push(format!("{} of {plural} is stranded", object["metadata"]["name"]));
             }
         }
         out
-    }
-
-    /// Whether a record set's end, or its DNSZone's, waits for the write of an heir that the server refuses.
-    fn refusal_stands(&self, plural: &str, object: &Value) -> bool {
-        let of = |set: &Value| match plural {
-            "dnszones" => self.zone_of(set).is_some_and(|z| uid(z) == uid(object)),
-            _ => uid(set) == uid(object),
-        };
-        self.of("dnsrecordsets").filter(|s| of(s)).any(|set| {
-            let its = Writer::Ours(uid(set).to_owned());
-            self.scene.pdns.zones.iter().any(|(apex, zone)| {
-                let claims = self.claims(apex);
-                let refused =
-                    |name: &String| claims.get(name).into_iter().flatten().any(|c| c.refused);
-                zone.rrsets
-                    .iter()
-                    .any(|((name, _), r)| refused(name) && self.party.writer(r) == its)
-            })
-        })
     }
 
     /// A status says what is served, no more and no less.

@@ -1,6 +1,7 @@
 //! What becomes of a stored RRset that no admitted claim covers: whose it is, and on what ground it goes.
 
 use super::super::change::{DeleteReason, Party};
+use super::super::claims::Claim;
 use super::super::note::{Note, Writer};
 use super::super::sets::Hold;
 use super::{Decision, Here};
@@ -19,6 +20,17 @@ impl<'v> Decision<'v, '_> {
             Err(_) => return None,
         };
         Some((party, why))
+    }
+
+    /// Whose RRset a claim overwrites, if that one is another's that goes or has given it up.
+    pub(super) fn overwritten(
+        &self,
+        claim: &Claim<'v>,
+        here: &Here<'v>,
+    ) -> Option<(Party, DeleteReason)> {
+        let (party, fate) = self.fate(claim.rtype, here)?;
+        let why = fate.ok().filter(|why| why.stands_alone())?;
+        (party.uid != claim.uid()).then_some((party, why))
     }
 
     /// Whose a stored RRset is, and either the ground on which it goes whatever else is at the name, or what

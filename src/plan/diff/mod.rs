@@ -244,6 +244,7 @@ impl<'v> Decision<'v, '_> {
                 contents: contents.clone(),
                 comments,
                 from: stored.map(|h| text(h.rrset)),
+                over: stored.and_then(|h| self.overwritten(claim, h)),
                 by: Some(party),
             });
         }
@@ -267,6 +268,7 @@ impl<'v> Decision<'v, '_> {
                 contents: contents.clone(),
                 comments: stored.and_then(|_| self.comments(*rtype, None)),
                 from: stored.map(|h| text(h.rrset)),
+                over: None,
                 by: None,
             };
             self.out.change.types.insert(*rtype, change);
