@@ -139,11 +139,13 @@ fn unknown_variables_and_flags() {
 fn other_variables_are_left_alone() {
     let env = [
         ("DNS_SYNCD_CONFIG", "/etc/f.yaml"),
-        ("POD_NAME", "x"),
+        ("POD_NAME", ""),
         ("DNS_SYNC", "x"),
         ("PDNS_API_URL", ""),
     ];
     assert_eq!(with_needed("", &env, &[]), Ok(defaults()));
+    let named = with_needed("", &[("POD_NAME", "x")], &[]).unwrap();
+    assert_eq!(named.pod_name.as_deref(), Some("x"));
 }
 
 #[test]
