@@ -123,7 +123,10 @@ impl View<'_> {
         let mut out = Vec::new();
         for (plural, object) in ending(self.scene, &self.party.namespace) {
             let zone = if plural == "dnszones" { Some(object) } else { self.zone_of(object) };
-            if !zone.is_some_and(|z| self.of_others(z)) {
+            // What another controller has accepted is its own to let go, be it that nobody can tell who said so.
+            let accepted = is_true(&object["status"]["conditions"], "Accepted");
+            let theirs = zone.is_some_and(|z| accepted && self.class_alien(z));
+            if !theirs && !zone.is_some_and(|z| self.of_others(z)) {
                 out.push(format!("{} of {plural} is stranded", object["metadata"]["name"]));
             }
         }
