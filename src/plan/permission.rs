@@ -10,6 +10,9 @@ use super::zone_plan::ZoneStep;
 use super::zones::{ClassState, Standing, ZoneFacts};
 use crate::dns::name::Name;
 
+/// Why nothing is written in a zone whose mark goes out in this pass.
+pub(super) const MARKING: &str = "the zone is being marked as ours first";
+
 /// How far a zone may be written.
 pub(super) enum Permission {
     Full,
@@ -107,10 +110,9 @@ fn by_mark(
     match mark_now {
         Mark::Other => (ZoneStep::Keep, Permission::OnlyNoted),
         Mark::FreeText => (ZoneStep::Keep, Permission::Full),
-        Mark::None => (
-            ZoneStep::Mark { account, expected, by },
-            Permission::Marking("the zone is being marked as ours first".to_owned()),
-        ),
+        Mark::None => {
+            (ZoneStep::Mark { account, expected, by }, Permission::Marking(MARKING.to_owned()))
+        }
         Mark::Ours(_) if zone.account == account => {
             // Another daemon's mark, sent before ours was acknowledged, may land until its time-out. Of a mark from
             // before this process, only what was written since tells that it has lasted.

@@ -10,6 +10,7 @@ use super::change::Verdict;
 use super::events::{self, Event};
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
+use super::permission::MARKING;
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::sets::was_programmed;
 use super::statuses::{self, Said, StatusWrite, set_status, spelled, zone_status};
@@ -18,6 +19,7 @@ use super::zone_plan::ZonePlan;
 use super::zones::Standing;
 use crate::api::conditions::{Truth, reason, sentence};
 use crate::api::object::{Meta, Owner};
+use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
 /// An object that is let go.
@@ -259,7 +261,10 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
         (Truth::True, reason::PROGRAMMED, message)
     };
     match (&raw.verdict, &raw.target) {
-        (Verdict::Not(reason, message), _) => (Truth::False, reason, message.clone()),
+        (Verdict::Not(reason, message), target) => {
+            let zone = target.as_ref().map(|t| &t.zone);
+            (Truth::False, reason, with_failed_mark(message, zone, applied))
+        }
         (Verdict::Equal, Some(_)) => programmed(),
         (Verdict::Sent, Some(t)) => match applied.key(&t.zone, &t.name, t.rtype) {
             Outcome::Done(_) => programmed(),
@@ -271,6 +276,15 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
         (Verdict::Equal | Verdict::Sent, None) => {
             (Truth::False, reason::PENDING, sentence::PENDING_NAME.to_owned())
         }
+    }
+}
+
+/// What waits for a mark that could not be written says why it could not.
+fn with_failed_mark(message: &str, zone: Option<&Name>, applied: &Applied) -> String {
+    let zone = zone.filter(|_| message.ends_with(MARKING));
+    match zone.and_then(|zone| failure_of(applied.zone(zone))) {
+        Some(failure) => format!("{message}: {}", failure.condition().1),
+        None => message.to_owned(),
     }
 }
 
@@ -337,7 +351,9 @@ fn zone_programmed(object: &ObjectPlan, applied: &Applied) -> Said {
         outcomes.fold(None, |failed, outcome| failed.or(failure_of(outcome)))
     };
     let failed = match &object.programmed {
-        ZoneProgrammed::Not(reason, message) => return (Truth::False, *reason, message.clone()),
+        ZoneProgrammed::Not(reason, message) => {
+            return (Truth::False, *reason, with_failed_mark(message, Some(domain), applied));
+        }
         ZoneProgrammed::Created(written) => {
             failure_of(applied.zone(domain)).or_else(|| apex(written))
         }

@@ -294,33 +294,43 @@ async fn a_zone_that_was_not_deleted_holds_its_objects_and_says_why() {
 }
 
 /// A zone that somebody made by hand and that is to be marked as ours.
-fn mark(label: &'static str, method: &'static str, query: &'static str, action: Action) -> Row {
-    let message = "Record not yet programmed: the zone is being marked as ours first";
+fn mark(
+    label: &'static str,
+    (method, query): (&'static str, &'static str),
+    action: Action,
+    why: &str,
+) -> Row {
+    let waits = format!("the zone is being marked as ours first: {why}");
+    let message = format!("Record not yet programmed: {waits}");
     let names = hosts().into_iter().chain([OLD.to_owned()]);
-    let names = names.map(|host| (host, said("False", "Pending", message))).collect();
-    let zone = "Waiting for default records: the zone is being marked as ours first";
-    let says = Says { zone: said("False", "Pending", zone), names };
+    let names = names.map(|host| (host, said("False", "Pending", &message))).collect();
+    let zone = format!("Waiting for default records: {waits}");
+    let says = Says { zone: said("False", "Pending", &zone), names };
     let writes = if method == "PUT" { 2..=2 } else { 0..=0 };
     let before = Before::Stranger;
     Row { label, before, method, query, about: None, action, says, writes, requests: 8 }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_zone_that_could_not_be_marked_is_not_written() {
-    let put = |label: &'static str, action| mark(label, "PUT", "", action);
+async fn a_zone_that_could_not_be_marked_is_not_written_and_says_why() {
+    let foreign = |n: u16| failed(&format!("what answered {n} is not PowerDNS"));
+    let lost = |how: &str| failed(&format!("no answer from PowerDNS ({how})"));
+    let put = |label: &'static str, action, why: &str| mark(label, ("PUT", ""), action, why);
+    let head =
+        |label: &'static str, action, why: &str| mark(label, ("GET", "?rrsets=false"), action, why);
     let rows = vec![
-        put("m-401", error("m-401", 401)),
-        put("m-404", error("m-404", 404)),
-        put("m-404-page", page("m-404-page", 404)),
-        put("m-302", Action::Redirect),
-        put("m-422", error("m-422", 422)),
-        put("m-500", error("m-500", 500)),
-        put("m-reset", Action::Reset),
-        put("m-hang", Action::Hang),
-        put("m-200", Action::Answer(200, json!({}))),
-        mark("m-head-500", "GET", "?rrsets=false", error("m-head-500", 500)),
-        mark("m-head-page", "GET", "?rrsets=false", page("m-head-page", 200)),
-        mark("m-head-shape", "GET", "?rrsets=false", Action::Answer(200, json!({}))),
+        put("m-401", error("m-401", 401), &failed("PowerDNS refused the API key")),
+        put("m-404", error("m-404", 404), GONE),
+        put("m-404-page", page("m-404-page", 404), &foreign(404)),
+        put("m-302", Action::Redirect, &foreign(302)),
+        put("m-422", error("m-422", 422), REFUSED),
+        put("m-500", error("m-500", 500), INTERNAL),
+        put("m-reset", Action::Reset, &lost("the connection was reset")),
+        put("m-hang", Action::Hang, &lost("time-out")),
+        put("m-200", Action::Answer(200, json!({})), &failed(UNREADABLE)),
+        head("m-head-500", error("m-head-500", 500), INTERNAL),
+        head("m-head-page", page("m-head-page", 200), &failed(UNREADABLE)),
+        head("m-head-shape", Action::Answer(200, json!({})), &failed(UNREADABLE)),
     ];
     rows::run("honestmark", rows).await;
 }
