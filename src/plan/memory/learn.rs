@@ -59,6 +59,9 @@ impl Memory {
         let zones = &lesson.plan.zones;
         self.names.retain(|(zone, _), _| zones.contains_key(zone));
         self.writes.retain(|zone, _| zones.contains_key(zone));
+        self.acked.retain(|(zone, ..), _| zones.contains_key(zone));
+        self.steps.retain(|zone, _| zones.contains_key(zone));
+        self.marks.retain(|zone, _| zones.contains_key(zone));
         let marks = lesson.applied.zones.iter();
         self.marks.extend(marks.filter_map(|(name, z)| Some((name.clone(), z.marked_at?))));
     }
@@ -122,8 +125,11 @@ impl Memory {
             let before = self.writes.remove(zone);
             let failed = |name: &Name, rtype| failed(answers, name, rtype);
             let crashes = before.as_ref().map_or(0, |row| row.crashes) + 1;
+            // A zone that gets on, if only in pieces, is not kept waiting for longer each time.
+            let gets_on = answers.keys.values().any(|o| matches!(o, Outcome::Done(_)));
+            let backoff = before.filter(|_| !gets_on).map(|row| row.backoff);
             let row = ZoneRow {
-                backoff: Backoff::after(before.map(|row| row.backoff), now, ZONE, roll()),
+                backoff: Backoff::after(backoff, now, ZONE, roll()),
                 wanted: wanted_zone(plan, version, failed),
                 answers: ZoneApplied { remembered: true, ..answers.clone() },
                 suspects: answers.crashed.clone(),
