@@ -138,7 +138,7 @@ async fn clear(estate: &Estate, setup: Setup, names: &Names) {
 
 /// What is wrong with what comes of a world; nothing, as a rule.
 async fn wrong(setup: Setup, expected: Expected) -> Vec<String> {
-    let estate = Estate::new("ends").await;
+    let estate = Estate::noted("ends").await;
     let names = build(&estate, setup).await;
     let before = seen(&estate, setup, &names).await;
     match setup.reach {

@@ -217,7 +217,7 @@ async fn a_set_that_was_never_accepted_goes_while_powerdns_is_down() {
 /// The second page of a list fails, and a list comes back empty: neither says that anything is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_list_and_an_empty_one_delete_nothing() {
-    let estate = Estate::new("half").await;
+    let estate = Estate::noted("half").await;
     let zone = estate.zone("z", "half.example").await;
     for n in 0..12 {
         estate.a(&format!("s{n}"), "z", &[(&format!("n{n}"), "192.0.2.1")]).await;
@@ -271,7 +271,7 @@ async fn half_a_list_and_an_empty_one_delete_nothing() {
 /// Type, zone and name change at once, and before any pass the object is gone altogether.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_changed_in_every_way_and_vanished_leaves_nothing_and_nobody_else_loses() {
-    let estate = Estate::new("everyway").await;
+    let estate = Estate::noted("everyway").await;
     estate.zone("one", "everyway-one.example").await;
     estate.zone("two", "everyway-two.example").await;
     let set = estate.a("s", "one", &[("a", "192.0.2.1")]).await;

@@ -56,7 +56,7 @@ async fn ten_passes_tell_each_transition_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_brake_that_holds_is_told_once_and_so_is_another() {
-    let estate = Estate::new("heldevent").await;
+    let estate = Estate::noted("heldevent").await;
     let zone = estate.zone("z", "heldevent.example").await;
     let mut sets = Vec::new();
     for n in 0..12 {

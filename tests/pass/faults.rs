@@ -307,7 +307,7 @@ async fn a_retyped_rrset_stays_when_an_older_sets_new_type_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_set_does_not_wait_for_an_heir_that_is_refused() {
-    let estate = Estate::new("heir").await;
+    let estate = Estate::noted("heir").await;
     estate.zone("z", "heir.example").await;
     let first = estate.a("first", "z", &[("www", "192.0.2.1")]).await;
     estate.once().await;

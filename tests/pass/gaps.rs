@@ -219,7 +219,7 @@ async fn a_respelled_name_never_fails() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retyped_name_has_its_old_type_or_its_new_one() {
-    let e = Estate::new("gaptype").await;
+    let e = Estate::noted("gaptype").await;
     e.zone("z", "gaptype.example").await;
     let set = e.a("s", "z", &[("www", "192.0.2.1")]).await;
     e.once().await;
@@ -245,7 +245,7 @@ async fn a_retyped_name_has_its_old_type_or_its_new_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repointed_name_goes_and_comes_once() {
-    let e = Estate::new("gappoint").await;
+    let e = Estate::noted("gappoint").await;
     e.zone("one", "gappoint-one.example").await;
     e.zone("two", "gappoint-two.example").await;
     let set = e.a("s", "one", &[("www", "192.0.2.1")]).await;

@@ -73,7 +73,7 @@ async fn two_daemons_of_different_controllers_leave_each_other_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_goes_to_another_controllers_zone_is_not_called_programmed_any_more() {
-    let e = Estate::new("alien").await;
+    let e = Estate::noted("alien").await;
     let alien = format!("alien-{}", e.class);
     let mut class = objects::class(&alien, &["ns1.example.net."]);
     class["spec"]["controllerName"] = json!("another");
@@ -237,7 +237,7 @@ async fn the_end_of_a_zone_on_another_server_is_not_ours_to_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_left_a_zone_without_an_object_leaves_nothing_there() {
-    let e = Estate::new("leftzone").await;
+    let e = Estate::noted("leftzone").await;
     let one = e.zone("one", "leftzone-one.example").await;
     e.zone("two", "leftzone-two.example").await;
     let set = e.a("s", "one", &[("www", "192.0.2.1")]).await;

@@ -23,7 +23,7 @@ async fn annotate(estate: &Estate, object: &Value, pause: Option<&str>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_owner_id_takes_over_from_a_previous_one() {
-    let estate = Estate::new("renamed").await;
+    let estate = Estate::noted("renamed").await;
     let zone = estate.zone("z", "renamed.example").await;
     estate.a("www", "z", &[("www", "192.0.2.1")]).await;
     let gone = estate.a("gone", "z", &[("gone", "192.0.2.2")]).await;
@@ -86,7 +86,7 @@ async fn under_protect_what_others_wrote_stays_and_what_is_ours_follows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn undeclared_rrsets_go_only_if_asked_and_never_what_is_spared() {
-    let estate = Estate::new("purge").await;
+    let estate = Estate::noted("purge").await;
     estate.zone("z", "purge.example").await;
     estate.a("www", "z", &[("www", "192.0.2.1")]).await;
     estate.once().await;
@@ -131,7 +131,7 @@ async fn undeclared_rrsets_go_only_if_asked_and_never_what_is_spared() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_record_set_stays_as_it_is() {
-    let estate = Estate::new("paused").await;
+    let estate = Estate::noted("paused").await;
     let zone = estate.zone("z", "paused.example").await;
     let set = estate.a("www", "z", &[("www", "192.0.2.1"), ("old", "192.0.2.1")]).await;
     let heir = estate.a("zheir", "z", &[("www", "192.0.2.7")]).await;

@@ -36,7 +36,7 @@ fn deleting(r: &Request) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_that_come_back_with_new_uids_are_the_same_to_powerdns() {
-    let e = Estate::new("etcd").await;
+    let e = Estate::noted("etcd").await;
     e.zone("z", "etcd.example").await;
     for n in 0..12 {
         e.a(&format!("s{n:02}"), "z", &[(&format!("n{n}"), "192.0.2.1")]).await;
@@ -85,7 +85,7 @@ async fn objects_that_come_back_with_new_uids_are_the_same_to_powerdns() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_without_any_set_is_not_believed() {
-    let e = Estate::new("none").await;
+    let e = Estate::noted("none").await;
     let zone = e.zone("z", "none.example").await;
     // Too few for any share of a zone to count.
     let sets = [

@@ -154,7 +154,7 @@ fn deletes(writes: &[Request]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_estate_of_the_incumbent_is_taken_over_without_a_change_of_contents() {
-    let e = Estate::new("take").await;
+    let e = Estate::noted("take").await;
     let ends = filled(&e).await;
     let (stored, objects) = (contents(&e).await, all(&e).await);
 
@@ -346,7 +346,7 @@ async fn edits(e: &Estate, by: &str, round: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_round_trips_follow_the_specs_and_strand_nothing() {
-    let e = Estate::new("trip").await;
+    let e = Estate::noted("trip").await;
     e.zone("z", "trip.example").await;
     let again = e.zone("again", "again.example").await;
     for (zone, domain) in [("z", "trip.example"), ("again", "again.example")] {

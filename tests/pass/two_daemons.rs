@@ -201,7 +201,7 @@ async fn of_two_that_mark_a_zone_at_once_the_last_one_has_it_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_zone_of_neither_each_writes_and_deletes_its_own() {
-    let e = Estate::new("twofree").await;
+    let e = Estate::noted("twofree").await;
     let second = Second::beside(&e).await;
     let mut free = native("twofree.example.", json!([rr("hand.twofree.example.", "203.0.113.1")]));
     free["account"] = json!("platform");

@@ -76,6 +76,15 @@ impl Estate {
         self.set(name, zone, "A", a_records(records)).await
     }
 
+    /// A world whose server keeps comments: that of this run, or else one on sqlite.
+    pub async fn noted(prefix: &str) -> Estate {
+        let usual = Estate::new(prefix).await;
+        if usual.pdns.keeps_comments() {
+            return usual;
+        }
+        Estate::with(prefix, Options { backend: Backend::Sqlite, extra: Vec::new() }).await
+    }
+
     /// Whether the test has to end here, since it is about notes and this server keeps no comments. Says so.
     pub fn has_no_notes(&self, what: &str) -> bool {
         let without = !self.pdns.keeps_comments();
