@@ -249,8 +249,7 @@ fn orphans_held(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
 
 fn hold_zone(plan: &mut Plan, name: &Name, why: &str) {
     if let Some(zone) = plan.zones.get_mut(name) {
-        zone.step = ZoneStep::Keep;
-        zone.withheld = Some(why.to_owned());
+        zone.withhold(why);
     }
 }
 
@@ -285,8 +284,7 @@ fn hold_missing(plan: &mut Plan, hold: &Hold) {
             hold_name(plan, name, &owner, &hold.why);
         }
         if let Some(zone) = plan.zones.get_mut(name) {
-            zone.step = ZoneStep::Keep;
-            zone.withheld = Some(hold.why.clone());
+            zone.withhold(&hold.why);
         }
     }
     for object in plan.objects.values_mut() {

@@ -113,16 +113,14 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
         if let Some(why) = held {
             deletion.held = Some(why.clone());
             if let Some(zone) = deletion.takes.take().and_then(|z| plan.zones.get_mut(&z)) {
-                zone.step = ZoneStep::Keep;
-                zone.withheld = Some(why);
+                zone.withhold(&why);
             }
         }
     }
     for (name, zone) in &mut plan.zones {
         let proved = evidence.domains.as_ref().is_some_and(|all| !all.contains(name));
         if matches!(zone.step, ZoneStep::DeleteOrphan { .. }) && !proved {
-            zone.step = ZoneStep::Keep;
-            zone.withheld = Some("it is not proved that its DNSZone is gone".to_owned());
+            zone.withhold("it is not proved that its DNSZone is gone");
         }
     }
     hold_unproved(&mut plan, &evidence.live);
@@ -145,8 +143,7 @@ pub(super) fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
             hold_name(plan, &domain, &name, why);
         }
         if let Some(zone) = plan.zones.get_mut(&domain) {
-            zone.step = ZoneStep::Keep;
-            zone.withheld = Some(why.to_owned());
+            zone.withhold(why);
         }
     }
 }

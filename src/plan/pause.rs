@@ -44,8 +44,7 @@ pub(super) fn pause(mut plan: Plan, cluster: &Cluster) -> Plan {
                 deletion.dependants.retain(|m| m.uid != set.meta.uid);
                 deletion.held = Some(format!("DNSRecordSet {key} is {why}"));
                 if let Some(zone) = deletion.takes.take().and_then(|z| plan.zones.get_mut(&z)) {
-                    zone.step = super::ZoneStep::Keep;
-                    zone.withheld = Some(why.clone());
+                    zone.withhold(&why);
                 }
             }
         }

@@ -59,6 +59,12 @@ impl ZonePlan {
         matches!(self.step, ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. })
     }
 
+    /// Nothing happens to the zone itself in this pass, for this reason.
+    pub(super) fn withhold(&mut self, why: &str) {
+        self.step = ZoneStep::Keep;
+        self.withheld = Some(why.to_owned());
+    }
+
     /// Whether there is anything to send.
     #[must_use]
     pub fn has_work(&self) -> bool {

@@ -47,19 +47,20 @@ impl Memory {
                     self.steps.remove(name);
                 }
             }
-            // What is no longer to be written is right by now, or nobody's.
-            if !zone.unread && zone.withheld.is_none() {
-                self.names.retain(|(z, n), _| z != name || zone.names.contains_key(n));
-                self.acked.retain(|(z, n, t), _| {
-                    let change = zone.names.get(n);
-                    z != name || change.is_some_and(|c| c.types.contains_key(t))
-                });
-            }
         }
+        // What is no longer to be written is right by now, or nobody's; where nothing was decided it is kept.
         let zones = &lesson.plan.zones;
-        self.names.retain(|(zone, _), _| zones.contains_key(zone));
+        let planned = |zone: &Name, of: &dyn Fn(&ZonePlan) -> bool| {
+            zones.get(zone).is_some_and(|z| z.unread || z.withheld.is_some() || of(z))
+        };
+        self.names.retain(|(zone, name), _| planned(zone, &|z| z.names.contains_key(name)));
+        self.acked.retain(|(zone, name, rtype), _| {
+            let change = |z: &ZonePlan| {
+                z.names.get(name).is_some_and(|change| change.types.contains_key(rtype))
+            };
+            planned(zone, &change)
+        });
         self.writes.retain(|zone, _| zones.contains_key(zone));
-        self.acked.retain(|(zone, ..), _| zones.contains_key(zone));
         self.steps.retain(|zone, _| zones.contains_key(zone));
         self.marks.retain(|zone, _| zones.contains_key(zone));
         let marks = lesson.applied.zones.iter();
