@@ -23,9 +23,10 @@ soak: ## random sequences with faults for MINUTES=10, on models and on real serv
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence
 
-env: ## install the system packages and build kube-apiserver, kubectl and etcd
+env: ## install the system packages and build the servers that the tests start
 	@tests/env/packages
 	@tests/env/build >/dev/null
+	@tests/env/build kube-controller-manager >/dev/null
 
 fmt: ## format the code
 	@cargo fmt
