@@ -34,6 +34,8 @@ mod evidence;
 mod faults;
 #[path = "pass/gaps.rs"]
 mod gaps;
+#[path = "pass/garbage.rs"]
+mod garbage;
 #[path = "pass/honesty.rs"]
 mod honesty;
 #[path = "pass/identity.rs"]

@@ -37,17 +37,26 @@ impl ApiServer {
         SHARED.get_or_init(|| {
             let api = std::env::var("TEST_APISERVER")
                 .map_or_else(|_| Self::start(), |line| serde_json::from_str(&line).unwrap());
-            // A runtime of its own, because this may be called from within one, which cannot wait for another.
-            let prepare = || {
-                tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .unwrap()
-                    .block_on(api.apply_crds());
-            };
-            std::thread::scope(|scope| scope.spawn(prepare).join()).expect("the CRDs are served");
-            api
+            api.prepared()
         })
+    }
+
+    /// One that nobody shares, with our CRDs applied and served; starting it takes some five seconds.
+    pub fn private() -> Self {
+        Self::start().prepared()
+    }
+
+    fn prepared(self) -> Self {
+        // A runtime of its own, because this may be called from within one, which cannot wait for another.
+        let prepare = || {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(self.apply_crds());
+        };
+        std::thread::scope(|scope| scope.spawn(prepare).join()).expect("the CRDs are served");
+        self
     }
 
     fn start() -> Self {

@@ -31,7 +31,11 @@ impl Estate {
 
     /// A world with a PowerDNS of these options.
     pub async fn with(prefix: &str, options: Options<'_>) -> Estate {
-        let api = ApiServer::shared();
+        Estate::on(ApiServer::shared(), prefix, options).await
+    }
+
+    /// The same on an API server that other tests do not share.
+    pub async fn on(api: &ApiServer, prefix: &str, options: Options<'_>) -> Estate {
         let client = api.client().await;
         let namespace = api.namespace(prefix).await;
         let class = format!("{prefix}-{}", random());

@@ -16,6 +16,7 @@
 #![allow(unreachable_pub, reason = "`pub` marks what tests are meant to use")]
 
 pub mod apiserver;
+pub mod collector;
 pub mod daemon;
 pub mod estate;
 pub mod http;

@@ -122,8 +122,13 @@ pub async fn patch_status(client: &Client, object: &Value, change: &Value) -> Va
 
 /// Asks for its deletion; finalizers may keep it.
 pub async fn delete(client: &Client, object: &Value) {
+    delete_with(client, object, &DeleteParams::default()).await;
+}
+
+/// The same with a propagation policy: `DeleteParams::foreground()`.
+pub async fn delete_with(client: &Client, object: &Value, how: &DeleteParams) {
     let (api, name) = place(client, object);
-    api.delete(&name, &DeleteParams::default()).await.unwrap();
+    api.delete(&name, how).await.unwrap();
 }
 
 /// The object as it is now, if it is there.
