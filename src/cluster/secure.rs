@@ -2,6 +2,8 @@
 //! written for, deletes and references of what goes with a Terminating DNSZone, and the live GETs that
 //! implicit deletes turn on. What goes wrong here becomes evidence against the plan.
 
+use std::collections::BTreeMap;
+
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
@@ -24,10 +26,18 @@ pub async fn secure(client: &Client, plan: &Plan, versions: &Versions, now: &str
     evidence.lost_zones = failures(client, zones).await;
     let sets =
         plan.sets.values().filter(|s| s.secure.is_some() || accepted_first(s, now).is_some());
-    let sets = sets.map(|set| async move {
+    let (mut kept, mut astray) = (Vec::new(), BTreeMap::new());
+    for set in sets {
+        match lost_owner(set, &evidence.lost_zones) {
+            Some(why) => drop(astray.insert(set.meta.uid.clone(), why.clone())),
+            None => kept.push(set),
+        }
+    }
+    let sets = kept.into_iter().map(|set| async move {
         (set.meta.uid.clone(), secure_set(client, set, versions, now).await)
     });
     evidence.lost_sets = failures(client, sets).await;
+    evidence.lost_sets.append(&mut astray);
     for object in plan.objects.values() {
         let Some(deletion) = &object.deletion else {
             continue;
@@ -69,11 +79,14 @@ pub async fn ask(client: &Client, plan: &Plan) -> Evidence {
     Evidence { live, domains, ..Evidence::default() }
 }
 
+/// Why the DNSZone that a set would get an owner reference to was lost, if it was: without our finalizer it may be gone, and
+/// the garbage collector takes what refers to nothing else.
+fn lost_owner<'a>(set: &SetPlan, lost_zones: &'a BTreeMap<String, String>) -> Option<&'a String> {
+    set.secure.as_ref()?.owners.iter().find_map(|owner| lost_zones.get(&owner.uid))
+}
+
 /// Runs requests side by side and keeps what failed, with the reason.
-async fn failures<F>(
-    client: &Client,
-    requests: impl Iterator<Item = F>,
-) -> std::collections::BTreeMap<String, String>
+async fn failures<F>(client: &Client, requests: impl Iterator<Item = F>) -> BTreeMap<String, String>
 where
     F: Future<Output = (String, Result<(), Error>)>,
 {

@@ -13,6 +13,7 @@ use crate::support::incumbent::{Incumbent, SET, Watch, ZONE};
 use crate::support::objects;
 use crate::support::pdns::{Backend, Options};
 use crate::support::query::query;
+use crate::support::recorder::{Action, Request, Server};
 use crate::support::{random, wait_for};
 
 /// The namespace controller alone waits five seconds before it begins and eight before it looks again.
@@ -306,6 +307,32 @@ async fn a_zone_deleted_with_orphan_takes_along_what_names_it_and_nothing_else()
     owned_by(&e, &set, &[]).await;
     ended(&e, &[&set, &zone]).await;
     assert!(!e.pdns.has_zone("orphaned.example").await);
+}
+
+/// Nothing was written for the DNSZone yet when it was listed; then another of its name takes its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_is_not_given_to_a_zone_that_went_before_it_was_secured() {
+    let e = estate("replaced").await;
+    let zone = e.zone("z", "replaced.example").await;
+    let set = e.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let bait = config_map(&e, "bait", Some(&zone)).await;
+    let read = |r: &Request| r.server == Server::PowerDns;
+    e.recorder.next(read, Action::Delay(Duration::from_millis(800)));
+    let meanwhile = async {
+        wait_for("the objects are listed", PATIENCE, || async {
+            e.recorder.requests().iter().any(read).then_some(())
+        })
+        .await;
+        e.delete(&zone).await;
+        e.zone("z", "replaced.example").await;
+    };
+    let (output, ()) = tokio::join!(daemon::once(&e.config), meanwhile);
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    gone(&e, &bait).await;
+    assert!(lives(&e, &set).await && owners(&e, &set).await.is_empty());
+    e.once().await;
+    assert_eq!(owners(&e, &set).await, ["z"]);
+    assert_eq!(served(&e, "www.replaced.example").await, ["192.0.2.1"]);
 }
 
 /// The namespace controller deletes all at once and lets nothing new in.
