@@ -40,8 +40,11 @@ pub(super) fn pause(mut plan: Plan, cluster: &Cluster) -> Plan {
         for object in plan.objects.values_mut() {
             let Some(deletion) = &mut object.deletion else { continue };
             let waits = deletion.waits_for.contains(&set.meta.uid);
-            if waits || deletion.dependants.iter().any(|m| m.uid == set.meta.uid) {
+            // With the zone would go what it left there, and itself by the garbage collector.
+            let refers = deletion.referrers.contains(&set.meta.uid);
+            if waits || refers || deletion.dependants.iter().any(|m| m.uid == set.meta.uid) {
                 deletion.dependants.retain(|m| m.uid != set.meta.uid);
+                deletion.strip.retain(|(m, _)| m.uid != set.meta.uid);
                 deletion.held = Some(format!("DNSRecordSet {key} is {why}"));
                 if let Some(zone) = deletion.takes.take().and_then(|z| plan.zones.get_mut(&z)) {
                     zone.withhold(&why);

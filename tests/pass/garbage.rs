@@ -335,6 +335,37 @@ async fn a_set_is_not_given_to_a_zone_that_went_before_it_was_secured() {
     assert_eq!(served(&e, "www.replaced.example").await, ["192.0.2.1"]);
 }
 
+/// Its reference and its RRset are to stay as they are, and would go with the zone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_does_not_end_while_a_paused_set_that_left_it_refers_to_it() {
+    let e = estate("pausing").await;
+    let old = e.zone("old", "pausing-old.example").await;
+    e.zone("new", "pausing-new.example").await;
+    let sets = [("moved", "new"), ("astray", "nowhere")];
+    let mut paused = Vec::new();
+    for (name, _) in sets {
+        paused.push(e.a(name, "old", &[(name, "192.0.2.1")]).await);
+    }
+    e.once().await;
+    let pause = |value: Value| json!({"metadata": {"annotations": {"dns-syncd/pause": value}}});
+    for (set, (_, zone)) in paused.iter().zip(sets) {
+        objects::patch(&e.client, set, &pause(json!("true"))).await;
+        e.edit(set, json!({"dnsZoneRef": {"name": zone}})).await;
+    }
+    e.delete(&old).await;
+    for (set, name) in paused.iter().zip(["moved", "astray"]) {
+        daemon::once(&e.config).await;
+        assert!(e.get(&old).await.is_some(), "{name} holds it");
+        assert!(e.programmed(&old).await.2.contains("is paused by"));
+        assert_eq!(owners(&e, set).await, ["old"]);
+        assert_eq!(served(&e, &format!("{name}.pausing-old.example")).await, ["192.0.2.1"]);
+        objects::patch(&e.client, set, &pause(Value::Null)).await;
+    }
+    ended(&e, &[&old]).await;
+    assert!(lives(&e, &paused[0]).await && lives(&e, &paused[1]).await);
+    assert_eq!(served(&e, "moved.pausing-new.example").await, ["192.0.2.1"]);
+}
+
 /// The namespace controller deletes all at once and lets nothing new in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_namespace_goes() {
