@@ -94,7 +94,7 @@ pub fn decide(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Plan {
     }
     plan.sets = set_plan::set_plans(&world, &plan.zones, &verdicts);
     plan.objects = objects::object_plans(&world, &plan);
-    pause::pause(plan, &snapshot.cluster)
+    pause::pause(plan, &world)
 }
 
 /// What all parts of the decision look at.

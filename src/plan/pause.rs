@@ -2,17 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::Plan;
 use super::guard::{hold_name, hold_zones_of, names_touching};
-use super::snapshot::Cluster;
+use super::zones::{Standing, mark_of};
+use super::{Plan, World};
 use crate::api::PAUSE;
 use crate::dns::name::Name;
 
+/// Whether the PowerDNS zone of a DNSZone's domain is its own to hold: nobody else is served there, or the mark still
+/// carries its uid. Anybody may make a DNSZone of any domain, and must not hold another's by it.
+fn has_its_domain(world: &World<'_>, uid: &str) -> bool {
+    let Some(domain) = world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref()) else {
+        return false;
+    };
+    let mark = mark_of(&world.snapshot.server, domain, world.policy);
+    let holder = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
+    mark.is_some_and(|m| m.names(uid)) || holder.is_none_or(|h| h.zone.meta.uid == uid)
+}
+
 /// Holds everything that a paused object has to do with.
-pub(super) fn pause(mut plan: Plan, cluster: &Cluster) -> Plan {
+pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
     let why = format!("paused by the annotation {PAUSE}");
+    let cluster = &world.snapshot.cluster;
     for zone in cluster.zones.iter().filter(|z| z.meta.paused) {
-        hold_zones_of(&mut plan, &zone.meta.uid, &why);
+        if has_its_domain(world, &zone.meta.uid) {
+            hold_zones_of(&mut plan, &zone.meta.uid, &why);
+        }
         if let Some(object) = plan.objects.get_mut(&zone.meta.uid) {
             object.secure = None;
             if let Some(deletion) = &mut object.deletion {

@@ -224,3 +224,17 @@ async fn a_dry_run_writes_nothing_and_says_what_it_would_do() {
     running.terminate().await;
     assert!(estate.recorder.writes().is_empty(), "{:#?}", estate.recorder.writes());
 }
+
+/// A DNSZone that lost its domain says nothing about the zone of the one that holds it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_loser_does_not_freeze_the_holders_zone() {
+    let estate = Estate::new("ploser").await;
+    estate.zone("holder", "ploser.example").await;
+    let www = estate.a("www", "holder", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let loser = estate.zone("loser", "ploser.example").await;
+    annotate(&estate, &loser, Some("true")).await;
+    estate.edit(&www, json!({"records": a_records(&[("www", "192.0.2.2")])})).await;
+    estate.once_failing().await;
+    assert_eq!(served(&estate, "www.ploser.example").await, ["192.0.2.2"]);
+}
