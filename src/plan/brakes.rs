@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::Plan;
 use super::change::{Change, DeleteReason};
 use super::guard::hold_name;
-use super::objects::ZoneProgrammed;
+use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::snapshot::Snapshot;
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -97,7 +97,9 @@ pub fn brake(
     let through = |hold: &Hold| hold.digest.as_ref().is_some_and(|d| released.contains(d));
     for (hold, keys) in deletes_held(&plan, snapshot, brakes) {
         if !through(&hold) {
+            let renames = renames(&plan, &keys);
             hold_keys(&mut plan, &keys, &hold.why);
+            hold_keys(&mut plan, &renames, &hold.why);
             concern(&mut plan, &hold);
             plan.holds.push(hold);
         }
@@ -119,9 +121,9 @@ pub fn brake(
 /// The holds on deletes of RRsets, each with its keys.
 fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, Vec<Key>)> {
     let mut out = Vec::new();
-    let of = |why| matches!(why, DeleteReason::Implicit | DeleteReason::Undeclared);
+    let of = |_: &str, why| matches!(why, DeleteReason::Implicit | DeleteReason::Undeclared);
     let implicit = deletes(plan, of);
-    let undeclared = !deletes(plan, |why| why == DeleteReason::Undeclared).is_empty();
+    let undeclared = !deletes(plan, |_, why| why == DeleteReason::Undeclared).is_empty();
     let gone = if undeclared { "that no object declares" } else { "whose objects are gone" };
     let noted = plan.zones.values().any(|z| !z.carried.is_empty());
     let per_zone = |keys: &[Key]| {
@@ -156,14 +158,18 @@ fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, 
         }
     }
     let Some(percent) = brakes.explicit_percent else { return out };
-    let explicit = |why| matches!(why, DeleteReason::Going | DeleteReason::Lost);
+    // What goes with its DNSZone; whoever else ends of that domain says nothing about the sets of the one that is served.
+    let along: BTreeSet<&String> = terminating(plan).flat_map(|o| o.entries.keys()).collect();
+    let explicit = |by: &str, why| {
+        matches!(why, DeleteReason::Going | DeleteReason::Lost)
+            && !along.iter().any(|uid| *uid == by)
+    };
     for (zone, keys) in per_zone(&deletes(plan, explicit)) {
         let size = size(snapshot, &zone);
-        let terminating = plan
-            .objects
-            .values()
-            .any(|o| o.standing == Standing::Terminating && o.domain.as_ref() == Some(&zone));
-        if !terminating && size >= EXPLICIT_FROM && keys.len() * 100 > size * percent {
+        let of_zone = |o: &&ObjectPlan| o.domain.as_ref() == Some(&zone);
+        let served = plan.objects.values().filter(of_zone).any(|o| o.standing == Standing::Served);
+        let ends = !served && terminating(plan).any(|o| of_zone(&o));
+        if !ends && size >= EXPLICIT_FROM && keys.len() * 100 > size * percent {
             let why = format!("{} of {size} RRsets of {zone} would be deleted at once", keys.len());
             out.push((hold_of(why, &keys), keys));
         }
@@ -171,18 +177,22 @@ fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, 
     out
 }
 
+fn terminating(plan: &Plan) -> impl Iterator<Item = &ObjectPlan> {
+    plan.objects.values().filter(|o| o.standing == Standing::Terminating)
+}
+
 fn hold_of(why: String, keys: &[Key]) -> Hold {
     let what = keys.iter().map(|(_, name, rtype)| format!("{name} {rtype}")).collect();
     Hold::new(why, what, keys.iter().map(|(zone, ..)| zone.clone()).collect())
 }
 
-/// Planned deletes on a ground that `of` accepts. A name that is written in the same PATCH does not disappear.
-fn deletes(plan: &Plan, of: impl Fn(DeleteReason) -> bool) -> Vec<Key> {
+/// Planned deletes of whose writer's uid and ground `of` accepts. A name that is written in the same PATCH does not disappear.
+fn deletes(plan: &Plan, of: impl Fn(&str, DeleteReason) -> bool) -> Vec<Key> {
     let mut out = Vec::new();
     for (zone, zone_plan) in &plan.zones {
         for (name, change) in &zone_plan.names {
             for (rtype, change) in &change.types {
-                if matches!(change, Change::Delete { why, .. } if of(*why)) {
+                if matches!(change, Change::Delete { by, why, .. } if of(&by.uid, *why)) {
                     out.push((zone.clone(), name.clone(), *rtype));
                 }
             }
@@ -199,6 +209,28 @@ fn size(snapshot: &Snapshot, zone: &Name) -> usize {
         .map_or(0, |c| c.names.values().flat_map(BTreeMap::values).filter(|r| r.exists()).count())
 }
 
+/// What the objects that have given up some of these keys create in the same zone. A rename waits whole: written now, the
+/// new names would make the zone so large that the next pass lets the old ones go.
+fn renames(plan: &Plan, held: &[Key]) -> Vec<Key> {
+    let mut out = Vec::new();
+    let zones: BTreeSet<&Name> = held.iter().map(|(zone, ..)| zone).collect();
+    for (zone, names) in zones.into_iter().filter_map(|z| Some((z, &plan.zones.get(z)?.names))) {
+        let here = held.iter().filter(|(z, ..)| z == zone);
+        let given_up =
+            here.filter_map(|(_, name, rtype)| match names.get(name)?.types.get(rtype)? {
+                Change::Delete { by, why: DeleteReason::Lost, .. } => Some(&by.uid),
+                Change::Delete { .. } | Change::Replace { .. } | Change::Adopt { .. } => None,
+            });
+        let writers: BTreeSet<&String> = given_up.collect();
+        for (name, change) in names {
+            let new = |c: &Change| matches!(c, Change::Replace { from: None, by: Some(by), .. } if writers.contains(&by.uid));
+            let new = change.types.iter().filter(|(_, c)| new(c));
+            out.extend(new.map(|(rtype, _)| (zone.clone(), name.clone(), *rtype)));
+        }
+    }
+    out
+}
+
 fn hold_keys(plan: &mut Plan, keys: &[Key], why: &str) {
     for (zone, name, _) in keys {
         hold_name(plan, zone, name, why);
@@ -208,7 +240,7 @@ fn hold_keys(plan: &mut Plan, keys: &[Key], why: &str) {
 /// `policy.deletes: never`: every delete waits, of RRsets and of zones.
 fn hold_all(plan: &mut Plan) {
     let why = "policy.deletes is never".to_owned();
-    let keys = deletes(plan, |_| true);
+    let keys = deletes(plan, |_, _| true);
     let mut hold = hold_of(why.clone(), &keys);
     hold_keys(plan, &keys, &why);
     let going: Vec<Name> =
@@ -257,9 +289,8 @@ fn hold_zone(plan: &mut Plan, name: &Name, why: &str) {
 /// database, or the wrong server, before it is the truth.
 fn missing(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
     let listed = snapshot.server.zones.as_ref().ok()?;
-    let held = |o: &super::ObjectPlan| {
-        o.status.conditions.iter().any(|c| c.reason == reason::DELETION_HELD)
-    };
+    let held =
+        |o: &ObjectPlan| o.status.conditions.iter().any(|c| c.reason == reason::DELETION_HELD);
     let known = plan.objects.values().filter(|o| {
         matches!(o.standing, Standing::Served | Standing::Terminating)
             && (!o.status.nameservers.is_empty() || held(o))

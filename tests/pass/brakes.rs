@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::support::daemon;
-use crate::support::estate::Estate;
+use crate::support::estate::{Estate, a_records};
 use crate::support::objects;
+use crate::support::query::query;
 use crate::support::recorder::{Action, Request, Server};
 
 /// Takes finalizers off and deletes, so that what the object wrote has lost it.
@@ -151,4 +152,56 @@ async fn zones_that_could_not_be_created_are_not_missing() {
     estate.recorder.heal();
     estate.once().await;
     assert!(estate.pdns.has_zone("z2.unmade.example").await);
+}
+
+/// The end of a DNSZone that never held the domain takes no brake off the zone of the one that does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminating_loser_takes_no_brake_off_the_holders_zone() {
+    let estate = Estate::new("tloser").await;
+    estate.zone("holder", "tloser.example").await;
+    let mut sets = Vec::new();
+    for n in 0..20 {
+        sets.push(estate.a(&format!("n{n}"), "holder", &[(&format!("n{n}"), "192.0.2.1")]).await);
+    }
+    estate.once().await;
+    let loser = estate.zone("loser", "tloser.example").await;
+    objects::patch(
+        &estate.client,
+        &loser,
+        &json!({"metadata": {"finalizers": ["test.example/hold"]}}),
+    )
+    .await;
+    estate.delete(&loser).await;
+    for set in &sets[..15] {
+        estate.delete(set).await;
+    }
+    daemon::once(&estate.config).await;
+    let there = query(estate.pdns.dns_addr(), "n0.tloser.example", "A").await.answers;
+    objects::patch(&estate.client, &loser, &json!({"metadata": {"finalizers": null}})).await;
+    assert_eq!(there, ["192.0.2.1"], "15 of 22 are over 50 %");
+}
+
+/// A brake that holds a zone's renames is not let off by the new names that the same pass wrote.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rename_of_a_whole_zone_stays_held() {
+    let estate = Estate::new("mass").await;
+    let zone = estate.zone("z", "mass.example").await;
+    let names = |prefix: &str| (0..40).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
+    let records = |names: &[String]| {
+        a_records(&names.iter().map(|n| (n.as_str(), "192.0.2.1")).collect::<Vec<_>>())
+    };
+    let set = estate.set("all", "z", "A", records(&names("n"))).await;
+    estate.once().await;
+    estate.edit(&set, json!({"records": records(&names("m"))})).await;
+    for _ in 0..2 {
+        estate.once_failing().await;
+        let answer = query(estate.pdns.dns_addr(), "n7.mass.example", "A").await;
+        assert_eq!(answer.answers, ["192.0.2.1"], "40 of 42 are over 50 %");
+    }
+    let held = digest(&estate, &zone).await;
+    assert_eq!(release(&estate, &held).await, Some(0));
+    let dns = estate.pdns.dns_addr();
+    assert!(query(dns, "n7.mass.example", "A").await.is_nxdomain());
+    assert_eq!(query(dns, "m7.mass.example", "A").await.answers, ["192.0.2.1"]);
+    estate.assert_quiet().await;
 }
