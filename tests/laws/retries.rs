@@ -254,3 +254,51 @@ fn a_batch_that_the_server_dies_of_twice_is_sent_name_by_name() {
     assert!(said(&rig, "b").1.contains("goes away"), "{:?}", said(&rig, "b"));
     assert!(!rig.world().dead, "it was not sent again");
 }
+
+/// A zone that becomes a secondary is not read any more: that too is said after a minute, and a minute does not begin
+/// anew because first the list and then the zone could not be had.
+#[test]
+fn a_minute_is_a_minute_whatever_cannot_be_read() {
+    let rig = rig(&[("a", "192.0.2.1")]);
+    settle(&rig);
+    let kind = |kind: &str| {
+        kind.clone_into(&mut rig.world().pdns.zones.get_mut(APEX).unwrap().kind);
+    };
+    kind("Slave");
+    rig.pass();
+    assert!(said(&rig, "a").0);
+    Rig::later(60_001);
+    rig.pass();
+    assert!(!said(&rig, "a").0);
+    kind("Native");
+    rig.pass();
+    assert!(said(&rig, "a").0);
+
+    rig.world().pdns.unlisted = true;
+    rig.pass();
+    Rig::later(40_000);
+    rig.world().pdns.unlisted = false;
+    rig.world().pdns.unread.insert(APEX.to_owned());
+    rig.pass();
+    assert!(said(&rig, "a").0);
+    Rig::later(20_001);
+    rig.pass();
+    assert!(!said(&rig, "a").0);
+}
+
+/// A nudge with each edit, as a webhook sends it, does not hide what is acknowledged in vain.
+#[test]
+fn nudges_do_not_hide_what_is_acknowledged_in_vain() {
+    let rig = rig(&[("a", "192.0.2.1")]);
+    settle(&rig);
+    for round in 0..6 {
+        let key = (format!("a.{APEX}"), "A".to_owned());
+        rig.world().pdns.zones.get_mut(APEX).unwrap().rrsets.get_mut(&key).unwrap().records =
+            vec!["192.0.2.99".to_owned()];
+        rig.forget();
+        rig.pass();
+        let tried = writes(&rig).iter().any(|w| w.contains("/api/v1/servers"));
+        assert!(tried, "somebody asks, so it is tried");
+        assert_eq!(said(&rig, "a").0, round < 3, "round {round}");
+    }
+}

@@ -73,7 +73,7 @@ impl Memory {
             self.blind.get_or_insert(now);
             return;
         };
-        self.blind = None;
+        let blind = self.blind.take();
         if self.server.take().is_some() {
             // What its zones failed of was most likely the server's own trouble.
             self.reads.clear();
@@ -81,19 +81,18 @@ impl Memory {
         }
         self.reads.retain(|name, _| zones.contains_key(name));
         self.unread.retain(|name, _| zones.contains_key(name));
-        for (name, zone) in zones.iter().filter(|(_, zone)| zone.writable()) {
-            match &zone.contents {
-                Ok(_) => {
-                    self.reads.remove(name);
-                    self.unread.remove(name);
-                }
-                Err(_) if zone.resting => {}
-                Err(why) => {
-                    let before = self.reads.get(name).map(|(backoff, _)| *backoff);
-                    let backoff = Backoff::after(before, now, ZONE, roll());
-                    self.reads.insert(name.clone(), (backoff, why.clone()));
-                    self.unread.entry(name.clone()).or_insert(now);
-                }
+        for (name, zone) in zones {
+            let Err(why) = &zone.contents else {
+                self.reads.remove(name);
+                self.unread.remove(name);
+                continue;
+            };
+            // It begins once: with the list that could not be had, and for a zone that is never read as well.
+            self.unread.entry(name.clone()).or_insert(blind.unwrap_or(now));
+            if zone.writable() && !zone.resting {
+                let before = self.reads.get(name).map(|(backoff, _)| *backoff);
+                let backoff = Backoff::after(before, now, ZONE, roll());
+                self.reads.insert(name.clone(), (backoff, why.clone()));
             }
         }
     }

@@ -135,14 +135,16 @@ impl Memory {
         rests.map(|(zone, (_, why))| (zone.clone(), why.clone())).collect()
     }
 
-    /// Forgets every failure: somebody says that it is worth another try.
+    /// Forgets every failure: somebody says that it is worth another try. What was acknowledged in vain is tried too, and
+    /// goes on counting: where each edit brings a nudge, it would never be found out otherwise.
     pub fn forget(&mut self) {
         self.server = None;
         self.reads.clear();
         self.writes.clear();
-        self.names.clear();
-        self.acked.clear();
-        self.steps.clear();
+        self.names.retain(|_, row| row.in_vain);
+        for row in self.names.values_mut() {
+            row.backoff = Backoff::default();
+        }
     }
 
     /// Milliseconds until another pass can do more than this one, if there is such a time: when the server or a zone
