@@ -7,6 +7,7 @@ use super::change::Leftover;
 use super::note::{Writer, writer};
 use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
 use crate::dns::name::Name;
+use super::zones::Standing;
 use crate::dns::rrset::RecordType;
 
 /// What carries comments that would outlive its zone.
@@ -87,3 +88,12 @@ pub(super) fn unwritten(world: &World<'_>, domain: &Name, zone: &ServerZone) -> 
     let any = contents.names.values().flat_map(BTreeMap::values).any(ours);
     comments && !any && others.next().is_some()
 }
+/// Zones below this one that are served and not on the server: this pass makes them.
+pub(super) fn coming<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
+    let Ok(listed) = &world.snapshot.server.zones else { return Vec::new() };
+    let zones = world.zones;
+    let served = |d: &&Name| zones.holder(d).is_some_and(|h| h.standing == Standing::Served);
+    let all = zones.holders.keys().filter(served).filter(|d| !listed.contains_key(*d));
+    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
+}
+

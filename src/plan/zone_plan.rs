@@ -13,7 +13,7 @@ use super::permission::{Permission, permission};
 use super::set_plan::Verdicts;
 use super::sets::Place;
 use super::snapshot::ZoneContents;
-use super::stored::{below, noted, noteless};
+use super::stored::{below, coming, noted, noteless};
 use super::zones::{ClassState, Standing, servers};
 use crate::api::conditions::{reason, sentence};
 use crate::dns::name::Name;
@@ -309,6 +309,7 @@ fn view<'a>(
         comments,
         below: below(world, domain),
         policy: world.policy,
+        coming: coming(world, domain),
         sets: world.sets,
         // In another owner's zone only a note of ours is evidence.
         evidence: if noteless && mark != Some(Mark::Other) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::daemon;
 use crate::support::estate::{Estate, a_records, native, rr};
 use crate::support::objects;
 use crate::support::query::query;
@@ -306,4 +307,18 @@ async fn an_original_beside_its_shadow_is_no_input() {
     }
     let dns = estate.pdns.dns_addr();
     assert_eq!(query(dns, "www.shadow.example", "A").await.answers, ["192.0.2.2"]);
+}
+
+/// A name that the pass itself makes another zone answer for is not called programmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_behind_a_zone_made_in_this_pass_is_not_called_programmed() {
+    let estate = Estate::new("child").await;
+    estate.zone("parent", "child.example").await;
+    let www = estate.a("www", "parent", &[("www.sub", "192.0.2.1")]).await;
+    estate.once().await;
+    estate.zone("sub", "sub.child.example").await;
+    daemon::once(&estate.config).await;
+    let answer = query(estate.pdns.dns_addr(), "www.sub.child.example", "A").await;
+    assert!(answer.is_nxdomain(), "the child answers");
+    assert_eq!(estate.programmed(&www).await.0, "False");
 }

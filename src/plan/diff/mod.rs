@@ -133,7 +133,9 @@ impl<'v> Decision<'v, '_> {
     ) -> Result<Going, (&'static str, String)> {
         let conflict =
             |detail: &str| (reason::CONFLICT, sentence::detailed(sentence::CONFLICT, detail));
-        if let Some(zone) = shadowing(&self.view.below, self.name, claim.rtype) {
+        let longer = [&self.view.below, &self.view.coming];
+        let shadow = longer.iter().find_map(|zones| shadowing(zones, self.name, claim.rtype));
+        if let Some(zone) = shadow {
             return Err(conflict(&format!("the zone {zone} on the same server answers for it")));
         }
         let contents = claim.contents.map_err(|m| (reason::PDNS_ERROR, m.to_owned()))?;
