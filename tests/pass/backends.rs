@@ -82,3 +82,24 @@ async fn a_new_zone_is_not_bound_by_comments_that_outlived_another() {
         ["192.0.2.2"]
     );
 }
+
+/// An edit with a slip deletes nothing that is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retype_with_a_slip_keeps_the_old_type_where_undeclared_means_gone() {
+    let options = Options { backend: Backend::Lmdb, extra: Vec::new() };
+    let estate =
+        Estate::with("slip", options).await.reconfigured("policy.undeclared", json!("delete"));
+    estate.zone("z", "slip.example").await;
+    let www = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let slip = json!([{"name": "www", "a": {"content": "192.0.2.1"}}]);
+    estate.edit(&www, json!({"recordType": "CNAME", "records": slip})).await;
+    estate.once_failing().await;
+    let dns = estate.pdns.dns_addr();
+    assert_eq!(query(dns, "www.slip.example", "A").await.answers, ["192.0.2.1"]);
+    let right = json!([{"name": "www", "cname": {"content": "x.example.net"}}]);
+    estate.edit(&www, json!({"records": right})).await;
+    estate.once().await;
+    assert_eq!(query(dns, "www.slip.example", "CNAME").await.answers, ["x.example.net."]);
+    estate.assert_quiet().await;
+}

@@ -281,11 +281,14 @@ impl<'v> Decision<'v, '_> {
     fn sweep(&mut self, claims: &[Claim<'v>], from_class: &BTreeMap<RecordType, Contents>) {
         let admitted: BTreeSet<RecordType> = self.accepted.iter().map(|c| c.rtype).collect();
         for (rtype, here) in &self.here {
+        let waits = claims.iter().any(|c| !admitted.contains(&c.rtype));
             if admitted.contains(rtype) || from_class.contains_key(rtype) {
                 continue;
             }
             let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
             if let Some((by, why)) = goes {
+            // It may be what a retype left, until the new type can be written.
+            let goes = goes.filter(|(_, why)| !waits || *why != DeleteReason::Undeclared);
                 let unnoted = here.writer == Writer::Nobody && why != DeleteReason::Undeclared;
                 let change = Change::Delete { by, why, unnoted, was: text(here.rrset) };
                 self.out.change.types.insert(*rtype, change);
