@@ -169,10 +169,17 @@ pub(super) fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
     out
 }
 
-/// What is stored at a name stays as it is for this pass, and nobody inherits it.
+/// What is stored at a name stays as it is for this pass, and nobody inherits it. Nothing is stored in a zone that is
+/// yet to be made: it gets the SOA and NS of its class all the same.
 pub(super) fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
     if let Some(zone) = plan.zones.get_mut(zone) {
-        zone.names.remove(name);
+        let made = matches!(zone.step, ZoneStep::Create { .. });
+        let stays = |c: &Change| made && matches!(c, Change::Replace { by: None, .. });
+        let held = zone.names.remove(name).map(|mut change| {
+            change.types.retain(|_, c| stays(c));
+            change
+        });
+        zone.names.extend(held.filter(|c| !c.types.is_empty()).map(|c| (name.clone(), c)));
     }
     let raws = plan.sets.values_mut().flat_map(|s| s.raws.values_mut());
     for raw in raws {

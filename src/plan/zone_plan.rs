@@ -59,9 +59,10 @@ impl ZonePlan {
         matches!(self.step, ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. })
     }
 
-    /// Nothing happens to the zone itself in this pass, for this reason.
+    /// Nothing happens to the zone in this pass, for this reason.
     pub(super) fn withhold(&mut self, why: &str) {
         self.step = ZoneStep::Keep;
+        self.names.clear();
         self.withheld = Some(why.to_owned());
     }
 
@@ -308,8 +309,8 @@ fn view<'a>(
         noteless,
         comments,
         below: below(world, domain),
-        policy: world.policy,
         coming: coming(world, domain),
+        policy: world.policy,
         sets: world.sets,
         // In another owner's zone only a note of ours is evidence.
         evidence: if noteless && mark != Some(Mark::Other) {

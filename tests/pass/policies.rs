@@ -238,3 +238,17 @@ async fn a_paused_loser_does_not_freeze_the_holders_zone() {
     estate.once_failing().await;
     assert_eq!(served(&estate, "www.ploser.example").await, ["192.0.2.2"]);
 }
+
+/// A record set that is held as it is does not keep its zone from having an SOA and NS.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_set_at_the_apex_does_not_make_a_zone_without_ns() {
+    let estate = Estate::new("papex").await;
+    let zone = estate.zone("z", "papex.example").await;
+    let set = estate.a("apex", "z", &[("@", "192.0.2.1")]).await;
+    annotate(&estate, &set, Some("true")).await;
+    estate.once_failing().await;
+    let ns = query(estate.pdns.dns_addr(), "papex.example", "NS").await.answers;
+    assert_eq!(ns, ["ns1.example.net.", "ns2.example.net."]);
+    assert_eq!(estate.programmed(&zone).await.0, "True");
+    assert!(served(&estate, "papex.example").await.is_empty(), "it is held itself");
+}
