@@ -252,3 +252,27 @@ async fn a_paused_set_at_the_apex_does_not_make_a_zone_without_ns() {
     assert_eq!(estate.programmed(&zone).await.0, "True");
     assert!(served(&estate, "papex.example").await.is_empty(), "it is held itself");
 }
+
+/// What a previous owner id noted is migrated wherever it stands, or it becomes another owner's the day that the old id is
+/// taken out of the configuration.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apex_that_a_set_of_the_previous_owner_left_is_migrated_too() {
+    let estate = Estate::noted("left").await;
+    let zone = estate.zone("z", "left.example").await;
+    let soa =
+        json!([{"name": "@", "soa": {"mname": "ns1.example.net", "rname": "h.left.example"}}]);
+    let soa = estate.set("soa", "z", "SOA", soa).await;
+    estate.once().await;
+    estate.delete(&soa).await;
+    estate.once().await;
+    let estate = estate
+        .reconfigured("ownerId", json!("new"))
+        .reconfigured("previousOwnerIds", json!(["test"]));
+    estate.once().await;
+    estate.assert_quiet().await;
+    let estate = estate.reconfigured("previousOwnerIds", json!([]));
+    estate.delete(&zone).await;
+    estate.once().await;
+    assert!(estate.get(&zone).await.is_none());
+    assert!(!estate.pdns.has_zone("left.example").await, "the zone stays behind, served");
+}

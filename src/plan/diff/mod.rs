@@ -75,6 +75,7 @@ pub(super) fn decide_name(
     decision.write_accepted();
     decision.write_from_class(from_class);
     decision.sweep(claims, from_class);
+    decision.rename_owner();
     decision.out
 }
 
@@ -280,15 +281,15 @@ impl<'v> Decision<'v, '_> {
     /// Deletes what we wrote and nobody declares any more, and lists what stays.
     fn sweep(&mut self, claims: &[Claim<'v>], from_class: &BTreeMap<RecordType, Contents>) {
         let admitted: BTreeSet<RecordType> = self.accepted.iter().map(|c| c.rtype).collect();
-        for (rtype, here) in &self.here {
         let waits = claims.iter().any(|c| !admitted.contains(&c.rtype));
+        for (rtype, here) in &self.here {
             if admitted.contains(rtype) || from_class.contains_key(rtype) {
                 continue;
             }
             let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
-            if let Some((by, why)) = goes {
             // It may be what a retype left, until the new type can be written.
             let goes = goes.filter(|(_, why)| !waits || *why != DeleteReason::Undeclared);
+            if let Some((by, why)) = goes {
                 let unnoted = here.writer == Writer::Nobody && why != DeleteReason::Undeclared;
                 let change = Change::Delete { by, why, unnoted, was: text(here.rrset) };
                 self.out.change.types.insert(*rtype, change);
@@ -311,6 +312,23 @@ impl<'v> Decision<'v, '_> {
                 why: "of a type that is not managed here".to_owned(),
                 uid: None,
             });
+        }
+    }
+
+    /// What stays with a note of a previous owner id gets it under the present one, or it would be another owner's once
+    /// that id is taken out of the configuration.
+    fn rename_owner(&mut self) {
+        for (rtype, here) in &self.here {
+            let Writer::Ours(note) = &here.writer else { continue };
+            let owner = &self.view.policy.owner_id;
+            let Ok(key) = note.object.parse() else { continue };
+            let by = Party { uid: note.uid.clone(), key };
+            let renamed = Note::new(owner, &by.key, &by.uid, note.h.clone());
+            if note.owner != *owner
+                && let Some(comments) = self.comments(*rtype, Some(&renamed))
+            {
+                self.out.change.types.entry(*rtype).or_insert(Change::Adopt { comments, by });
+            }
         }
     }
 
