@@ -142,7 +142,7 @@ impl Ttl {
     pub const DEFAULT: Ttl = Ttl(300);
     const MAX: u32 = i32::MAX.unsigned_abs();
 
-    /// A declared TTL.
+    /// A declared TTL, or one that a server shows.
     ///
     /// # Errors
     ///
@@ -152,13 +152,6 @@ impl Ttl {
             Ok(seconds) if seconds <= Ttl::MAX => Ok(Ttl(seconds)),
             _ => Err(TtlError(seconds)),
         }
-    }
-
-    /// A TTL read from a server, which may have stored one that is out of range: resolvers take
-    /// that as zero (RFC 2181 §8), and so do we.
-    #[must_use]
-    pub fn as_served(seconds: i64) -> Ttl {
-        Ttl::new(seconds).unwrap_or(Ttl(0))
     }
 
     /// The seconds.
@@ -309,7 +302,6 @@ mod tests {
         }
         for seconds in [-1, 2_147_483_648, 4_294_967_295, i64::MAX] {
             assert!(Ttl::new(seconds).unwrap_err().to_string().contains(&seconds.to_string()));
-            assert_eq!(Ttl::as_served(seconds).get(), 0);
         }
     }
 

@@ -132,7 +132,7 @@ impl StoredRrset {
     }
 
     /// The decoded contents, or `None` if they are not what any declaration could equal: a disabled
-    /// record, a value that does not parse.
+    /// record, a value that does not parse, a TTL out of range.
     #[must_use]
     pub fn contents(&self, rtype: RecordType) -> Option<Contents> {
         let values: Option<BTreeSet<Rdata>> = self
@@ -140,7 +140,7 @@ impl StoredRrset {
             .iter()
             .map(|r| if r.disabled { None } else { Rdata::parse(rtype, &r.content).ok() })
             .collect();
-        Contents::new(Ttl::as_served(self.ttl), values?)
+        Contents::new(Ttl::new(self.ttl).ok()?, values?)
     }
 
     /// The comments of other accounts, which go back as they are with every write.

@@ -60,9 +60,11 @@ impl Task<'_> {
     async fn not_lowered(&self, declared: &Contents) -> Result<Option<Contents>, Failure> {
         let body = self.client().zone(self.id).await.map_err(|e| self.failed(&e))?;
         let stored = contents(body.rrsets);
-        let stored = stored.get(self.zone, RecordType::Soa);
-        let stored = stored.and_then(|r| r.contents(RecordType::Soa));
-        let serial = stored.as_ref().and_then(soa).map(Soa::serial);
+        let records = stored.get(self.zone, RecordType::Soa).into_iter().flat_map(|r| &r.records);
+        // Whatever else is wrong with it: what secondaries have seen is its serial.
+        let serial = records
+            .filter_map(|r| Rdata::parse(RecordType::Soa, &r.content).ok())
+            .find_map(|value| if let Rdata::Soa(soa) = value { Some(soa.serial()) } else { None });
         Ok(match (soa(declared), serial) {
             (Some(soa), Some(serial)) if soa.serial() == 0 || serial_lt(soa.serial(), serial) => {
                 Contents::new(declared.ttl(), [Rdata::Soa(soa.with_serial(serial))].into())

@@ -322,3 +322,23 @@ async fn a_name_behind_a_zone_made_in_this_pass_is_not_called_programmed() {
     assert!(answer.is_nxdomain(), "the child answers");
     assert_eq!(estate.programmed(&www).await.0, "False");
 }
+
+/// A TTL that the server serves otherwise than declared is drift.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ttl_out_of_range_is_not_equal_to_a_declared_zero() {
+    let estate = Estate::new("ttl").await;
+    estate.zone("z", "ttl.example").await;
+    let records = json!([{"name": "www", "ttl": 0, "a": {"content": "192.0.2.1"}}]);
+    estate.set("www", "z", "A", records).await;
+    estate.once().await;
+    // 4.7 stores and serves 2147483648; later ones refuse it.
+    let edit = json!({"rrsets": [{"name": "www.ttl.example.", "type": "A", "ttl": 4_294_967_295_u64,
+        "changetype": "REPLACE", "records": [{"content": "192.0.2.1", "disabled": false}]}]});
+    let stored = estate.pdns.patch("ttl.example", &edit).await.0 == 204;
+    assert!(stored || estate.pdns.version() >= (4, 9, 0));
+    let summary = estate.once().await;
+    assert_eq!(summary["replaced"], json!(u8::from(stored)), "{summary}");
+    let answer = query(estate.pdns.dns_addr(), "www.ttl.example", "A").await;
+    assert_eq!(answer.ttl(), Some(0));
+    estate.assert_quiet().await;
+}
