@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
-use super::note::Mark;
+use super::note::{Mark, Writer, writer};
 use super::snapshot::{Cluster, Server};
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{Class, ObjectKey, Zone};
@@ -137,11 +137,14 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
             out.holders.insert(domain.clone(), holder);
         }
         let holder = out.holders.get(&domain).copied();
+        let elsewhere = mark.as_ref().is_some_and(|mark| {
+            out.marked(mark).is_none() && is_of_another_namespace(server, &domain, mark, policy)
+        });
         for facts in out.by_uid.values_mut().filter(|f| f.domain.as_ref() == Some(&domain)) {
             let loses = holder.is_some_and(|h| h != facts.zone.meta.uid);
             // Without a list no mark is seen: who was told that the domain is in use stays told so.
             let told = server.zones.is_err() && says_in_use(facts.zone);
-            let other = mark == Some(Mark::Other);
+            let other = mark == Some(Mark::Other) || elsewhere;
             if facts.standing == Standing::Served && (loses || told || other) {
                 facts.standing = Standing::InUse;
             }
@@ -155,6 +158,20 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
 pub fn mark_of(server: &Server, domain: &Name, policy: &Policy) -> Option<Mark> {
     let zone = server.zones.as_ref().ok()?.get(domain)?;
     Some(Mark::read(&zone.account, policy))
+}
+
+/// Whether a zone with our mark holds an RRset that we noted for a namespace that is not read. The DNSZone that the mark
+/// names is then most likely there as well, and alive.
+fn is_of_another_namespace(server: &Server, domain: &Name, mark: &Mark, policy: &Policy) -> bool {
+    let zone = server.zones.as_ref().ok().and_then(|zones| zones.get(domain));
+    let contents =
+        zone.and_then(|z| z.contents.as_ref().ok()).filter(|_| !policy.namespaces.is_empty());
+    let mut rrsets = contents.into_iter().flat_map(|c| c.names.values()).flat_map(BTreeMap::values);
+    matches!(mark, Mark::Ours(_))
+        && rrsets.any(|r| match writer(&r.comments, policy) {
+            Writer::Other(note) => r.exists() && policy.is_ours(&note.owner),
+            Writer::Nobody | Writer::Ours(_) => false,
+        })
 }
 
 /// The live DNSZone that the mark names keeps the domain, whatever its class says meanwhile; without

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::apiserver::ApiServer;
 use crate::support::daemon;
-use crate::support::estate::Estate;
+use crate::support::estate::{Estate, a_records};
 use crate::support::objects;
 use crate::support::query::query;
 use crate::support::recorder::{Action, Request, Server};
@@ -264,4 +264,28 @@ async fn a_zone_that_goes_in_an_outage_names_the_sets_that_block_it() {
     e.once_failing().await;
     let message = e.programmed(&zone).await.2;
     assert!(message.contains(&format!("{}/www", e.namespace)), "{message}");
+}
+
+/// A zone of a namespace that is not read any more is foreign: neither taken nor deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_of_a_namespace_that_is_not_read_any_more_is_not_taken() {
+    let estate = Estate::noted("narrow").await;
+    let second = ApiServer::shared().namespace("narrow2").await;
+    let estate = {
+        let both = json!([estate.namespace.clone(), second.clone()]);
+        estate.reconfigured("namespaces", both)
+    };
+    let theirs = objects::zone(&second, "z", "narrow.example", &estate.class);
+    objects::create(&estate.client, &theirs).await;
+    let set = objects::record_set(&second, "www", "z", "A", &a_records(&[("www", "192.0.2.1")]));
+    objects::create(&estate.client, &set).await;
+    estate.once().await;
+    let account = estate.pdns.get_zone("narrow.example").await["account"].clone();
+    let ours = estate.zone("mine", "narrow.example").await;
+    daemon::once(&estate.config).await;
+    assert_eq!(estate.programmed(&ours).await.1, "DNSZoneInUse");
+    let only = json!([estate.namespace.clone()]);
+    let estate = estate.reconfigured("namespaces", only);
+    daemon::once(&estate.config).await;
+    assert_eq!(estate.pdns.get_zone("narrow.example").await["account"], account);
 }
