@@ -117,12 +117,15 @@ impl World<'_> {
     fn is_orphan(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
         let known = || self.zones.by_uid.values().any(|f| f.domain.as_ref() == Some(name));
         let mark = note::Mark::read(&zone.account, self.policy);
-        matches!(mark, note::Mark::Ours(_)) && !known()
+        // A listed DNSZone whose domain cannot be read is there all the same.
+        let listed = || self.zones.marked(&mark).is_some();
+        matches!(mark, note::Mark::Ours(_)) && !known() && !listed()
     }
 
-    /// Whether an orphan may go as a whole: nothing in it is another owner's.
+    /// Whether an orphan may go as a whole: nothing in it is another owner's, or a live set's to keep.
     pub(crate) fn orphaned(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
         let read = zone.contents.as_ref().ok();
-        self.is_orphan(name, zone) && read.is_some_and(|c| !stored::has_foreign_note(self, c))
+        let free = |c| !stored::has_foreign_note(self, c) && !stored::has_kept(self, name, c);
+        self.is_orphan(name, zone) && read.is_some_and(free)
     }
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::World;
 use super::change::Leftover;
 use super::note::{Writer, writer};
+use super::sets::Hold;
 use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
-use crate::dns::name::Name;
 use super::zones::Standing;
+use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
 /// What carries comments that would outlive its zone.
@@ -25,6 +26,21 @@ pub(super) fn has_foreign_note(world: &World<'_>, contents: &ZoneContents) -> bo
     let policy = world.policy;
     let rrsets = contents.names.values().flat_map(BTreeMap::values).filter(|r| r.exists());
     rrsets.into_iter().any(|r| matches!(writer(&r.comments, policy), Writer::Other(_)))
+}
+
+/// Whether a live set's RRset is in a zone that no DNSZone is served for: one that has not given it up keeps it, although
+/// its own DNSZone is missing.
+pub(super) fn has_kept(world: &World<'_>, zone: &Name, contents: &ZoneContents) -> bool {
+    let rrsets = contents
+        .names
+        .iter()
+        .flat_map(|(name, types)| types.iter().map(move |(t, r)| (name, t, r)));
+    rrsets.into_iter().filter(|(_, _, r)| r.exists()).any(|(name, word, r)| {
+        let Writer::Ours(note) = writer(&r.comments, world.policy) else { return false };
+        let hold = world.sets.get(note.uid.as_str()).zip(word.parse().ok());
+        let hold = hold.map(|(set, rtype)| set.hold(zone, None, name, rtype));
+        hold.is_some_and(|hold| !matches!(hold, Hold::Going | Hold::Lost))
+    })
 }
 
 /// RRsets without a note of ours, SOA and NS at the apex apart: what people may miss if the zone goes.
@@ -73,6 +89,15 @@ pub(super) fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
     all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
 }
 
+/// Zones below this one that are served and not on the server: this pass makes them.
+pub(super) fn coming<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
+    let Ok(listed) = &world.snapshot.server.zones else { return Vec::new() };
+    let zones = world.zones;
+    let served = |d: &&Name| zones.holder(d).is_some_and(|h| h.standing == Standing::Served);
+    let all = zones.holders.keys().filter(served).filter(|d| !listed.contains_key(*d));
+    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
+}
+
 /// Whether a zone of ours has contents and yet no note of ours: it existed before, and may have been marked only
 /// just now. A server without comments never tells.
 pub(super) fn unwritten(world: &World<'_>, domain: &Name, zone: &ServerZone) -> bool {
@@ -88,12 +113,3 @@ pub(super) fn unwritten(world: &World<'_>, domain: &Name, zone: &ServerZone) -> 
     let any = contents.names.values().flat_map(BTreeMap::values).any(ours);
     comments && !any && others.next().is_some()
 }
-/// Zones below this one that are served and not on the server: this pass makes them.
-pub(super) fn coming<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
-    let Ok(listed) = &world.snapshot.server.zones else { return Vec::new() };
-    let zones = world.zones;
-    let served = |d: &&Name| zones.holder(d).is_some_and(|h| h.standing == Standing::Served);
-    let all = zones.holders.keys().filter(served).filter(|d| !listed.contains_key(*d));
-    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
-}
-

@@ -105,3 +105,39 @@ fn an_orphan_whose_dnszone_is_on_the_second_list_stays() {
     rig.world().late = Some(zone("a.test"));
     assert_eq!(left(&rig), 1);
 }
+
+/// A DNSZone whose domain cannot be read is there all the same.
+#[test]
+fn a_zone_whose_object_cannot_be_read_is_no_orphan() {
+    let mut rig = rig(&["a.test."]);
+    rig.syncer.policy.delete_orphan_zones = true;
+    let odd = json!({"apiVersion": "dns.networking.miloapis.com/v1alpha1", "kind": "DNSZone",
+        "metadata": {"name": "odd", "namespace": "ns", "uid": DEAD, "generation": 1,
+                     "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"domainName": 7, "dnsZoneClassName": "missing"}});
+    rig.world().cluster.put("dnszones", odd);
+    assert_eq!(left(&rig), 1);
+}
+
+/// A live set whose DNSZone is missing keeps what carries its uid, also where orphans go.
+#[test]
+fn an_orphan_that_holds_what_a_live_set_declares_stays() {
+    const SET: &str = "00000000-0000-4000-8000-000000000002";
+    let mut rig = rig(&["a.test."]);
+    rig.syncer.policy.delete_orphan_zones = true;
+    let set = json!({"apiVersion": "dns.networking.miloapis.com/v1alpha1", "kind": "DNSRecordSet",
+        "metadata": {"name": "www", "namespace": "ns", "uid": SET, "generation": 1,
+                     "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"dnsZoneRef": {"name": "gone"}, "recordType": "A",
+                 "records": [{"name": "www", "a": {"content": "192.0.2.1"}}]}});
+    rig.world().cluster.put("dnsrecordsets", set);
+    {
+        let mut world = rig.world();
+        let zone = world.pdns.zones.get_mut("a.test.").unwrap();
+        let rrset = zone.rrsets.get_mut(&("www.a.test.".to_owned(), "A".to_owned())).unwrap();
+        let note = json!({"v": 1, "owner": OWNER, "object": "ns/www", "uid": SET, "h": "0"});
+        let account = "dns-syncd".to_owned();
+        rrset.comments.push(Comment { account, content: note.to_string(), modified_at: 0 });
+    }
+    assert_eq!(left(&rig), 1);
+}
