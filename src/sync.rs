@@ -63,7 +63,7 @@ impl Syncer {
         memory.recall(&mut plan, version, self.now());
         let applied = self.apply(&snapshot, &plan, memory.turn).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
-        let unrecorded = cluster::record(&self.cluster, &aftermath, &versions).await;
+        let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.instance, &now).await;
 
         let proven = &aftermath.proven;

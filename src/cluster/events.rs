@@ -11,7 +11,7 @@ use crate::plan::events::Event;
 pub async fn tell(client: &Client, events: &[Event], instance: &str, now: &str) {
     let time = format!("{}.000000Z", now.trim_end_matches('Z'));
     let writes = events.iter().map(|event| {
-        let Event { kind, meta, warning, reason, note } = event;
+        let Event { kind, meta, transition: _, warning, reason, note } = event;
         let body = json!({
             "apiVersion": "events.k8s.io/v1", "kind": "Event",
             "metadata": {"generateName": format!("{}-", meta.name), "namespace": meta.namespace},

@@ -16,14 +16,20 @@ use crate::plan::settle::Release;
 use crate::plan::statuses::StatusWrite;
 
 /// Records an aftermath; gives what could not be written, `kind namespace/name: why`, sorted. A 409 means that
-/// somebody changed the object meanwhile: the next pass sees it.
-pub async fn record(client: &Client, aftermath: &Aftermath, versions: &Versions) -> Vec<String> {
+/// somebody changed the object meanwhile: the next pass sees it. A transition whose status was not written is told
+/// once it is, or each pass would tell it anew.
+pub async fn record(
+    client: &Client,
+    aftermath: &mut Aftermath,
+    versions: &Versions,
+) -> Vec<String> {
     let mut failed = Vec::new();
     let statuses = aftermath
         .statuses
         .iter()
         .map(|w| async move { (w.kind, &w.meta, status(client, w, versions).await) });
-    collect(client, statuses, &mut failed).await;
+    let unwritten = collect(client, statuses, &mut failed).await;
+    aftermath.events.retain(|event| !event.transition || !unwritten.contains(&event.meta.uid));
     let repointed = aftermath.repointed.iter().map(|(meta, owners)| async move {
         (KIND_RECORD_SET, meta, repoint(client, meta, owners, versions).await)
     });

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use super::change::Leftover;
 use super::objects::ObjectPlan;
 use super::set_plan::SetPlan;
-use super::statuses::Said;
+use super::statuses::{Said, spelled};
 use crate::api::conditions::{Condition, Truth, kind, reason};
 use crate::api::object::Meta;
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
+use crate::dns::name::Name;
 
 /// Characters of an event's note that the API server takes.
 const NOTE: usize = 1024;
@@ -23,6 +25,8 @@ pub struct Event {
     pub kind: &'static str,
     /// The object.
     pub meta: Meta,
+    /// A status tells it too.
+    pub transition: bool,
     /// Something that people may have to look at.
     pub warning: bool,
     /// The reason of the new condition, or what was done.
@@ -32,9 +36,10 @@ pub struct Event {
 }
 
 fn event(kind: &'static str, meta: &Meta, reason: &'static str, note: &str) -> Event {
-    let good = matches!(reason, reason::PROGRAMMED | "ZoneCreated");
+    let good = matches!(reason, reason::PROGRAMMED | "ZoneCreated" | "ZoneDeleted");
+    let transition = !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted");
     let note = note.chars().take(NOTE).collect();
-    Event { kind, meta: meta.clone(), warning: !good, reason, note }
+    Event { kind, meta: meta.clone(), transition, warning: !good, reason, note }
 }
 
 /// The event of a record set whose state changes. One that was not served yet and goes on waiting makes none.
@@ -80,6 +85,19 @@ pub(super) fn created(object: &ObjectPlan) -> Event {
         let note = format!("zone {domain} was missing from PowerDNS and was created again");
         event(KIND_ZONE, &object.meta, "ZoneRecreated", &note)
     }
+}
+
+/// The event of a zone that was deleted with its DNSZone, and of what went with it although nobody's note claimed it.
+pub(super) fn deleted(object: &ObjectPlan, zone: &Name, left: &[Leftover]) -> Event {
+    let each: Vec<String> = left.iter().map(|l| format!("{} {}", l.name, l.rtype)).collect();
+    let with = match each.len() {
+        0 => String::new(),
+        n => format!(
+            ", and with it {n} RRsets that nobody's note claimed: {}",
+            spelled(each.iter().map(String::as_str))
+        ),
+    };
+    event(KIND_ZONE, &object.meta, "ZoneDeleted", &format!("zone {zone} was deleted{with}"))
 }
 
 fn is_true(conditions: &[Condition]) -> bool {

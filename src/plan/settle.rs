@@ -121,6 +121,9 @@ fn settle_zones(
                     let stay = plan.finalizers.staying_on_zone(&object.meta);
                     let release = Release { meta: object.meta.clone(), stay };
                     out.zone_releases.push((release, deletion.waits_for.clone()));
+                    let taken = deletion.takes.as_ref().and_then(|z| plan.zones.get_key_value(z));
+                    let told = taken.map(|(z, plan)| events::deleted(object, z, &plan.leftovers));
+                    out.events.extend(told);
                 }
                 Some(why) => {
                     waiting.zones.insert(uid.clone(), why.clone());

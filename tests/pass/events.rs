@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::estate::{Estate, rr};
+use crate::support::estate::{Estate, forbidden, rr};
 use crate::support::objects;
 use crate::support::recorder::Server;
 
@@ -75,4 +75,44 @@ async fn a_brake_that_holds_is_told_once_and_so_is_another() {
         assert_eq!(told(&estate), vec!["DeletionHeld DNSZone z"; told_now]);
     }
     assert_eq!(estate.programmed(&zone).await.1, "DeletionHeld");
+}
+
+/// A status that nobody may write makes no event in every pass.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transition_whose_status_cannot_be_written_is_told_once() {
+    let estate = Estate::new("flood").await;
+    estate.zone("z", "flood.example").await;
+    estate.recorder.always(
+        |r| r.server == Server::Kubernetes && r.path.contains("/dnszones/z/status") && r.is_write(),
+        forbidden(),
+    );
+    for _ in 0..4 {
+        estate.once_failing().await;
+    }
+    let of_zone = |told: Vec<String>| told.iter().filter(|t| *t == "Programmed DNSZone z").count();
+    assert_eq!(of_zone(told(&estate)), 0, "nothing has become of it yet");
+    estate.recorder.heal();
+    estate.once().await;
+    assert_eq!(of_zone(told(&estate)), 1);
+}
+
+/// What goes with a zone although no note claims it is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_event_of_a_deleted_zone_lists_what_nobody_noted() {
+    let estate = Estate::noted("list").await;
+    let zone = estate.zone("z", "list.example").await;
+    estate.once().await;
+    let hand = json!({"rrsets": [rr("hand.list.example.", "192.0.2.9")]});
+    assert_eq!(estate.pdns.patch("list.example", &hand).await.0, 204);
+    estate.delete(&zone).await;
+    estate.recorder.clear();
+    estate.once().await;
+    let told: Vec<String> = estate
+        .recorder
+        .writes()
+        .into_iter()
+        .filter(|r| r.path.contains("/events"))
+        .map(|r| r.body.unwrap()["note"].to_string())
+        .collect();
+    assert!(told.iter().any(|note| note.contains("hand.list.example")), "{told:?}");
 }
