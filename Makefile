@@ -23,10 +23,11 @@ soak: ## random sequences with faults for MINUTES=10, on models and on real serv
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence
 
-env: ## install the system packages and build the servers that the tests start
+env: ## install the system packages and build the servers that the tests start, and helm
 	@tests/env/packages
 	@tests/env/build >/dev/null
 	@tests/env/build kube-controller-manager >/dev/null
+	@tests/env/build helm >/dev/null
 
 fmt: ## format the code
 	@cargo fmt
