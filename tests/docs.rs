@@ -33,6 +33,7 @@ fn documents() -> Vec<(String, String)> {
     let mut paths: Vec<PathBuf> =
         top.filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
     paths.extend(files(&root().join("docs"), ".md"));
+    paths.extend(files(&root().join("charts"), ".md"));
     let named = |p: PathBuf| {
         let name = p.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
         (name, fs::read_to_string(p).unwrap())

@@ -7,7 +7,7 @@ const FOLDERS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 /// Hosts that any reader may know.
-const HOSTS: [&str; 13] = [
+const HOSTS: [&str; 14] = [
     "github.com",
     "docs.rs",
     "crates.io",
@@ -16,6 +16,7 @@ const HOSTS: [&str; 13] = [
     "www.powerdns.com",
     "doc.powerdns.com",
     "kubernetes.io",
+    "json-schema.org",
     "datatracker.ietf.org",
     "www.rfc-editor.org",
     "www.iana.org",

@@ -1,0 +1,54 @@
+{{/* Where the two secrets come from: the Secret's name, or nothing. (list $ VALUE-NAME SUFFIX) */}}
+{{- define "dns-syncd.secretName" -}}
+{{- $root := index . 0 -}}
+{{- $secret := index $root.Values.secrets (index . 1) -}}
+{{- if $secret.existingSecret -}}
+{{- $secret.existingSecret -}}
+{{- else if $secret.value -}}
+{{- printf "%s-%s" (include "dns-syncd.fullname" $root | trunc 50 | trimSuffix "-") (index . 2) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "dns-syncd.apiKeySecret" -}}{{ include "dns-syncd.secretName" (list . "apiKey" "api-key") }}{{- end -}}
+{{- define "dns-syncd.nudgeTokenSecret" -}}{{ include "dns-syncd.secretName" (list . "nudgeToken" "nudge-token") }}{{- end -}}
+
+{{/* What no schema can say: two values that exclude or need each other. */}}
+{{- define "dns-syncd.validate" -}}
+{{- $config := .Values.config -}}
+{{- $why := "config.ownerId is required: it marks what this daemon wrote, and has no default, because two clusters with one id on the same PowerDNS would delete each other's records. Name the cluster, as in --set config.ownerId=prod-eu" -}}
+{{- if not $config.ownerId }}{{ fail $why }}{{ end -}}
+{{- range $name, $secret := .Values.secrets -}}
+{{- if and $secret.existingSecret $secret.value -}}
+{{- fail (printf "secrets.%s: give existingSecret or value, not both" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- $fromEnv := false -}}
+{{- range .Values.env -}}
+{{- if has .name (list "PDNS_API_KEY" "PDNS_API_KEY_FILE" "DNS_SYNCD_POWERDNS__API_KEY_FILE") }}{{ $fromEnv = true }}{{ end -}}
+{{- end -}}
+{{- $secret := include "dns-syncd.apiKeySecret" . -}}
+{{- if and $secret $config.powerdns.apiKeyFile -}}
+{{- fail "config.powerdns.apiKeyFile and secrets.apiKey both give the PowerDNS API key: leave one empty" -}}
+{{- end -}}
+{{- if not (or $secret $config.powerdns.apiKeyFile $fromEnv) -}}
+{{- fail "there is no PowerDNS API key: name a Secret that holds it in secrets.apiKey.existingSecret (its key in secrets.apiKey.key), or give the key in secrets.apiKey.value" -}}
+{{- end -}}
+{{- if and (include "dns-syncd.nudgeTokenSecret" .) $config.http.tokenFile -}}
+{{- fail "config.http.tokenFile and secrets.nudgeToken both give the token for nudges: leave one empty" -}}
+{{- end -}}
+{{- if and (eq $config.policy.orphanZones "delete") $config.namespaces -}}
+{{- fail "config.policy.orphanZones: delete needs an empty config.namespaces: a zone of a namespace that is not read looks like an orphan" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The configuration file: what is written in config, and where the secrets are mounted. */}}
+{{- define "dns-syncd.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- if include "dns-syncd.apiKeySecret" . }}{{ $_ := set $config.powerdns "apiKeyFile" "/etc/dns-syncd/api-key/key" }}{{ end -}}
+{{- if include "dns-syncd.nudgeTokenSecret" . }}{{ $_ := set $config.http "tokenFile" "/etc/dns-syncd/nudge-token/token" }}{{ end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{- define "dns-syncd.port" -}}
+{{- regexFind "[0-9]+$" .Values.config.http.listen -}}
+{{- end -}}

@@ -1,0 +1,247 @@
+//! What the chart renders: accepted by a real API server, read by the daemon, and as safe as it is said to be.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::helm::{NEEDED, chart, examples, of_kind, only, run, template};
+use crate::support::apiserver::ApiServer;
+use crate::support::{Folder, objects, root, wait_for};
+
+/// Values that use everything that the chart has.
+fn everything() -> String {
+    root().join("tests/chart/everything.yaml").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn helm_finds_nothing_to_complain_of() {
+    let chart = chart();
+    let mut arguments = vec!["lint", "--strict", chart.to_str().unwrap()];
+    let all = examples();
+    for example in &all {
+        arguments.truncate(3);
+        arguments.extend(["--values", example.to_str().unwrap()]);
+        run(&arguments, None).unwrap_or_else(|error| panic!("{}: {error}", example.display()));
+    }
+    arguments.truncate(3);
+    let everything = everything();
+    run(&[&arguments[..], &["--values", &everything]].concat(), None).unwrap();
+}
+
+/// The Prometheus Operator's kinds on the shared API server; `false` where its CRDs cannot be had.
+async fn monitoring_kinds(client: &kube::Client) -> bool {
+    let mut script = Command::new(root().join("tests/env/monitoring-crds"));
+    let output = script.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let folder = String::from_utf8(output.stdout).unwrap();
+    if folder.is_empty() {
+        return false;
+    }
+    for kind in ["servicemonitors", "prometheusrules"] {
+        let file = PathBuf::from(folder.trim()).join(format!("monitoring.coreos.com_{kind}.yaml"));
+        let crd: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        objects::apply(client, &crd).await;
+        wait_for("the CRD is established", Duration::from_secs(30), || async {
+            let crd = objects::get(client, &crd).await?;
+            (objects::condition(&crd, "Established")?.0 == "True").then_some(())
+        })
+        .await;
+    }
+    true
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_accepts_every_example() {
+    let api = ApiServer::shared();
+    let client = api.client().await;
+    let namespace = api.namespace("chart").await;
+    let monitoring = monitoring_kinds(&client).await;
+    if !monitoring {
+        println!("skipped: ServiceMonitor and PrometheusRule: their CRDs need Go");
+    }
+    let folder = Folder::new("chart");
+    let files: Vec<PathBuf> = examples().into_iter().chain([everything().into()]).collect();
+    for values in files {
+        let mut documents = template(&namespace, &["--values", values.to_str().unwrap()]);
+        documents.retain(|d| {
+            monitoring || d["apiVersion"].as_str().unwrap() != "monitoring.coreos.com/v1"
+        });
+        let name = |document: &Value| document["metadata"]["namespace"].as_str().map(str::to_owned);
+        for namespace in documents.iter().filter_map(name).collect::<BTreeSet<String>>() {
+            let object =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            objects::apply(&client, &object).await;
+        }
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
+        let file = folder.write("list.json", &list.to_string());
+        let said = api.kubectl(&[
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--validate=strict",
+            "--dry-run=server",
+            "--filename",
+            file.to_str().unwrap(),
+        ]);
+        let accepted = said.lines().filter(|line| line.ends_with("(server dry run)")).count();
+        assert_eq!(accepted, documents.len(), "{}: {said}", values.display());
+    }
+}
+
+/// The configuration file of a rendering.
+fn configuration(documents: &[Value]) -> &str {
+    only(documents, "ConfigMap")["data"]["dns-syncd.yaml"].as_str().unwrap()
+}
+
+#[test]
+fn the_daemon_accepts_the_rendered_configuration() {
+    let folder = Folder::new("chart");
+    let mut all: Vec<Vec<String>> = vec![NEEDED.map(str::to_owned).to_vec()];
+    for file in examples().into_iter().map(|f| f.to_str().unwrap().to_owned()).chain([everything()])
+    {
+        all.push(vec!["--values".to_owned(), file]);
+    }
+    for values in all {
+        let arguments: Vec<&str> = values.iter().map(String::as_str).collect();
+        let documents = template("dns", &arguments);
+        let file = folder.write("dns-syncd.yaml", configuration(&documents));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dns-syncd"));
+        command.args(["check-config", "--config"]).arg(file).env_clear();
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{values:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn numbers_reach_the_daemon_as_they_are_written() {
+    // YAML libraries like to write 1.5e+06, which is no whole number.
+    let given = [&NEEDED[..], &["--set", "config.powerdns.maxBatchBytes=25000000"]].concat();
+    for (values, bytes) in [(&NEEDED[..], 1_500_000), (&given[..], 25_000_000)] {
+        let documents = template("dns", values);
+        let text = configuration(&documents);
+        assert!(text.contains(&format!("maxBatchBytes: {bytes}\n")), "{text}");
+    }
+}
+
+fn pod(documents: &[Value]) -> &Value {
+    &only(documents, "Deployment")["spec"]["template"]["spec"]
+}
+
+#[test]
+fn the_pod_has_no_rights_that_it_does_not_need() {
+    let documents = template("dns", &NEEDED);
+    let pod = pod(&documents);
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    let container = &pod["containers"][0]["securityContext"];
+    assert_eq!(container["readOnlyRootFilesystem"], true);
+    assert_eq!(container["allowPrivilegeEscalation"], false);
+    assert_eq!(container["capabilities"]["drop"], json!(["ALL"]));
+    // docs/install.md replaces the first of them by `once`.
+    let arguments = json!(["run", "--config", "/etc/dns-syncd/config/dns-syncd.yaml"]);
+    assert_eq!(pod["containers"][0]["args"], arguments);
+    // Two daemons with one ownerId must not run side by side, not even for an update.
+    let spec = &only(&documents, "Deployment")["spec"];
+    assert_eq!((&spec["replicas"], &spec["strategy"]["type"]), (&json!(1), &json!("Recreate")));
+}
+
+#[test]
+fn secrets_are_files_and_the_configuration_names_them() {
+    let token = "secrets.nudgeToken.value=t0ken,secrets.nudgeToken.key=nudge";
+    let documents = template("dns", &[&NEEDED[..], &["--set", token]].concat());
+    let config: Value = serde_saphyr::from_str(configuration(&documents)).unwrap();
+    let pod = pod(&documents);
+    for (path, volume, secret, key) in [
+        (&config["powerdns"]["apiKeyFile"], "api-key", "powerdns-api", "api-key"),
+        (&config["http"]["tokenFile"], "nudge-token", "dns-syncd-nudge-token", "nudge"),
+    ] {
+        let named = |list: &'static str| {
+            let all = if list == "volumes" { &pod[list] } else { &pod["containers"][0][list] };
+            all.as_array().unwrap().iter().find(|v| v["name"] == volume).unwrap().clone()
+        };
+        let (mounted, source) = (named("volumeMounts"), named("volumes"));
+        let item = &source["secret"]["items"][0];
+        assert_eq!((&source["secret"]["secretName"], &item["key"]), (&json!(secret), &json!(key)));
+        let file = format!(
+            "{}/{}",
+            mounted["mountPath"].as_str().unwrap(),
+            item["path"].as_str().unwrap()
+        );
+        assert_eq!(*path, file);
+        // A mount of a single file would not follow a changed secret.
+        assert!(mounted.get("subPath").is_none());
+    }
+    let secret = only(&documents, "Secret");
+    assert_eq!(secret["metadata"]["name"], "dns-syncd-nudge-token");
+    assert_eq!(secret["stringData"], json!({"nudge": "t0ken"}));
+    assert!(!configuration(&documents).contains("t0ken"));
+}
+
+#[test]
+fn another_configuration_restarts_the_pod() {
+    let checksum = |set: &str| {
+        let documents = template("dns", &[&NEEDED[..], &["--set", set]].concat());
+        let template = &only(&documents, "Deployment")["spec"]["template"];
+        template["metadata"]["annotations"]["checksum/config"].clone()
+    };
+    assert_eq!(checksum("service.port=1"), checksum("service.port=2"));
+    assert_ne!(checksum("config.interval=15s"), checksum("config.interval=16s"));
+}
+
+#[test]
+fn releases_in_two_namespaces_share_no_name() {
+    let names = |namespace: &str| -> BTreeSet<String> {
+        let set = ["--set", "config.namespaces={team-a},crds.enabled=false"];
+        let documents = template(namespace, &[&NEEDED[..], &set].concat());
+        let place = |d: &Value| {
+            let text = |field: &str| d["metadata"][field].as_str().unwrap_or_default().to_owned();
+            format!("{} {}/{}", d["kind"].as_str().unwrap(), text("namespace"), text("name"))
+        };
+        documents.iter().map(place).collect()
+    };
+    let (one, other) = (names("dns-a"), names("dns-b"));
+    assert!(one.len() > 7 && one.is_disjoint(&other), "{one:#?} {other:#?}");
+}
+
+#[test]
+fn an_own_service_account_is_bound_and_not_created() {
+    let set = ["--set", "serviceAccount.create=false,serviceAccount.name=mine"];
+    let documents = template("dns", &[&NEEDED[..], &set].concat());
+    assert!(of_kind(&documents, "ServiceAccount").is_empty());
+    assert_eq!(pod(&documents)["serviceAccountName"], "mine");
+    let binding = only(&documents, "ClusterRoleBinding");
+    assert_eq!(binding["subjects"][0]["name"], "mine");
+    assert_eq!(binding["subjects"][0]["namespace"], "dns");
+}
+
+#[test]
+fn the_notes_say_how_to_nudge_and_what_to_look_at() {
+    let api = ApiServer::shared();
+    let chart = chart();
+    let notes = |set: &str| {
+        let arguments = ["install", "x", chart.to_str().unwrap(), "--dry-run=client", "--set", set];
+        // The CRDs of the shared server belong to no release, which helm would mind.
+        let more = ["--namespace", "dns", "--set", "crds.enabled=false"];
+        let text = run(&[&arguments[..], &NEEDED, &more].concat(), Some(api.kubeconfig())).unwrap();
+        text.split_once("\nNOTES:\n").unwrap().1.to_owned()
+    };
+    let said = notes("secrets.nudgeToken.existingSecret=nudge");
+    for words in [
+        "as the owner \"test\"",
+        "kubectl -n dns rollout status deploy/x-dns-syncd",
+        "kubectl get dnszones,dnsrecordsets --all-namespaces",
+        "A pass starts every 15s",
+        "port-forward service/x-dns-syncd 8080:8080",
+        "get secret nudge -o go-template='{{index .data \"token\" | base64decode}}'",
+        "/v1/sync?wait=30s",
+    ] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    assert!(!said.contains("dryRun"), "{said}");
+    let said = notes("config.dryRun=true");
+    assert!(said.contains("dryRun is true") && said.contains("dns-syncd plan"), "{said}");
+    assert!(said.contains("nudges are refused: give a token in secrets.nudgeToken"), "{said}");
+}

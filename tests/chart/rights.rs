@@ -1,0 +1,231 @@
+//! The rights that the chart grants are those that the daemon uses, verb for verb: the daemon runs with the token of the
+//! chart's `ServiceAccount`, a proxy writes down what it asks the API server for, and nothing of that may be forbidden.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::helm::{NEEDED, of_kind, only, template};
+use crate::support::apiserver::{self, ApiServer};
+use crate::support::daemon::{self, ConfigFile};
+use crate::support::pdns::Pdns;
+use crate::support::proxy::Proxy;
+use crate::support::recorder::{Recorder, Request, Server};
+use crate::support::{Folder, estate, objects, random, wait_for};
+
+/// What a daemon of the whole cluster would read, without a write anywhere.
+const EVERYWHERE: [&str; 3] = ["plan", "--set", "namespaces="];
+
+/// API group, resource (with its subresource), verb.
+type Right = (String, String, String);
+
+/// What the roles of a rendering allow.
+fn granted(documents: &[Value]) -> BTreeSet<Right> {
+    let mut out = BTreeSet::new();
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
+    };
+    for kind in ["ClusterRole", "Role"] {
+        for role in of_kind(documents, kind) {
+            for rule in role["rules"].as_array().unwrap() {
+                for group in texts(&rule["apiGroups"]) {
+                    for resource in texts(&rule["resources"]) {
+                        for verb in texts(&rule["verbs"]) {
+                            out.insert((group.clone(), resource.clone(), verb));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The right that a request needs: `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]]`.
+fn needed(request: &Request) -> Right {
+    let path = request.path.split('?').next().unwrap();
+    let mut parts: Vec<&str> = path.trim_start_matches("/apis/").split('/').collect();
+    let group = parts.remove(0);
+    parts.remove(0);
+    if parts[0] == "namespaces" {
+        parts.drain(..2);
+    }
+    let verb = match (request.method.as_str(), parts.len()) {
+        ("GET", 1) => "list",
+        ("GET", _) => "get",
+        ("POST", 1) => "create",
+        ("PATCH", 2 | 3) => "patch",
+        ("DELETE", 2) => "delete",
+        other => panic!("{other:?} {path}"),
+    };
+    let resource =
+        if parts.len() == 3 { format!("{}/{}", parts[0], parts[2]) } else { parts[0].to_owned() };
+    (group.to_owned(), resource, verb.to_owned())
+}
+
+/// A namespace, its own PowerDNS, and the daemon with the chart's `ServiceAccount`.
+struct World {
+    client: kube::Client,
+    namespace: String,
+    class: String,
+    recorder: Recorder,
+    config: ConfigFile,
+    _pdns: Pdns,
+    _proxies: (Proxy, Proxy),
+    _folder: Folder,
+}
+
+impl World {
+    /// The `ServiceAccount` exists, and nothing is granted yet.
+    async fn new(namespace: &str, documents: &[Value]) -> World {
+        let api = ApiServer::shared();
+        let client = api.client().await;
+        objects::apply(&client, only(documents, "ServiceAccount")).await;
+        let class = format!("rights-{}", random());
+        objects::create(&client, &objects::class(&class, &["ns1.example.net."])).await;
+        let (pdns, recorder) = (Pdns::sqlite().await, Recorder::default());
+        let to_pdns = Proxy::to_pdns(&pdns.url(), &recorder).await;
+        let to_api = Proxy::to_apiserver(api, &recorder).await;
+        let account = only(documents, "ServiceAccount")["metadata"]["name"].as_str().unwrap();
+        let token = api.kubectl(&["create", "token", account, "--namespace", namespace]);
+        let folder = Folder::new("rights");
+        let kubeconfig = apiserver::kubeconfig(to_api.url(), None, token.trim());
+        let kubeconfig = folder.write("kubeconfig", &kubeconfig);
+        let config = daemon::config(&kubeconfig, to_pdns.url(), pdns.key(), "test", namespace)
+            .with("powerdns.requestTimeout", json!("1s"));
+        World {
+            client,
+            namespace: namespace.to_owned(),
+            class,
+            recorder,
+            config,
+            _pdns: pdns,
+            _proxies: (to_pdns, to_api),
+            _folder: folder,
+        }
+    }
+
+    /// Binds the roles, and waits until they count: the authorizer follows in its own time.
+    async fn grant(&self, documents: &[Value]) {
+        for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+            for object in of_kind(documents, kind) {
+                objects::apply(&self.client, object).await;
+            }
+        }
+        wait_for("the rights count", Duration::from_secs(20), || async {
+            let output = daemon::plan(&self.config).await;
+            (!output.stderr.contains("forbidden")).then_some(())
+        })
+        .await;
+    }
+
+    async fn set(&self, name: &str, records: &[(&str, &str)]) -> Value {
+        let records = estate::a_records(records);
+        let set = objects::record_set(&self.namespace, name, "shop", "A", &records);
+        objects::create(&self.client, &set).await
+    }
+
+    async fn pass(&self, what: &str) {
+        let output = daemon::once(&self.config).await;
+        assert_eq!(output.code, Some(0), "{what}: {output:#?}");
+    }
+
+    /// The life of a zone: everything that the daemon does in Kubernetes happens in it.
+    async fn live(&self) {
+        let zone = objects::zone(&self.namespace, "shop", "shop.example", &self.class);
+        let zone = objects::create(&self.client, &zone).await;
+        let www = self.set("www", &[("www", "192.0.2.1")]).await;
+        self.set("mail", &[("mail", "192.0.2.2")]).await;
+        let gone = self.set("gone", &[("gone", "192.0.2.3")]).await;
+        self.pass("created").await;
+        let records = estate::a_records(&[("www", "192.0.2.9")]);
+        objects::patch(&self.client, &www, &json!({"spec": {"records": records}})).await;
+        // Its end is seen by nobody: the record goes after a live look alone.
+        objects::patch(&self.client, &gone, &json!({"metadata": {"finalizers": null}})).await;
+        objects::delete(&self.client, &gone).await;
+        self.pass("edited, and one vanished").await;
+        objects::delete(&self.client, &www).await;
+        self.pass("deleted").await;
+        assert_eq!(objects::get(&self.client, &www).await, None);
+        // What is left in it is deleted by the daemon.
+        objects::delete(&self.client, &zone).await;
+        self.pass("the zone deleted").await;
+        assert_eq!(objects::get(&self.client, &zone).await, None);
+    }
+
+    /// What was asked of the API server and forbidden by it.
+    fn forbidden(&self) -> Vec<Right> {
+        let requests = self.recorder.requests().into_iter();
+        requests.filter(|r| r.status == Some(403)).map(|r| needed(&r)).collect()
+    }
+
+    fn used(&self) -> BTreeSet<Right> {
+        let requests = self.recorder.requests().into_iter();
+        requests.filter(|r| r.server == Server::Kubernetes).map(|r| needed(&r)).collect()
+    }
+}
+
+/// Takes away what belongs to the whole cluster, which all tests share.
+async fn end(client: &kube::Client, documents: &[Value]) {
+    for kind in ["ClusterRoleBinding", "ClusterRole"] {
+        objects::delete(client, only(documents, kind)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_some_namespaces_the_rights_are_those_that_are_used() {
+    let namespace = ApiServer::shared().namespace("rights").await;
+    let set = format!("config.namespaces={{{namespace}}}");
+    let documents = template(&namespace, &[&NEEDED[..], &["--set", &set]].concat());
+    let world = World::new(&namespace, &documents).await;
+
+    // Without the bindings it may do nothing, so what it can do later comes from them.
+    assert_eq!(daemon::once(&world.config).await.code, Some(1));
+    assert!(!world.forbidden().is_empty());
+
+    world.grant(&documents).await;
+    world.recorder.clear();
+    world.live().await;
+    assert_eq!(world.forbidden(), Vec::new());
+    assert_eq!(world.used(), granted(&documents), "left: used; right: granted");
+
+    // In the cluster the role grants nothing but what belongs to no namespace.
+    world.recorder.clear();
+    let output = daemon::command(&world.config, &EVERYWHERE).await;
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    let refused = world.forbidden();
+    assert!(refused.iter().any(|(_, resource, _)| resource == "dnsrecordsets"), "{refused:?}");
+    end(&world.client, &documents).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_the_whole_cluster_the_rights_are_those_that_are_used() {
+    let namespace = ApiServer::shared().namespace("rights").await;
+    let documents = template(&namespace, &NEEDED);
+    assert!(of_kind(&documents, "Role").is_empty());
+    let world = World::new(&namespace, &documents).await;
+    world.grant(&documents).await;
+    world.recorder.clear();
+    // The daemon is kept to one namespace, because other tests have theirs on this server.
+    world.live().await;
+    assert_eq!(world.forbidden(), Vec::new());
+    assert_eq!(world.used(), granted(&documents), "left: used; right: granted");
+
+    // Reading goes everywhere.
+    world.recorder.clear();
+    let output = daemon::command(&world.config, &EVERYWHERE).await;
+    let requests = world.recorder.requests();
+    assert!(requests.iter().all(|r| r.status != Some(403)), "{output:#?}");
+    // A long list comes in pages.
+    let kubernetes = requests.iter().filter(|r| r.server == Server::Kubernetes);
+    let everywhere: BTreeSet<String> = kubernetes
+        .filter(|r| !r.path.contains("/namespaces/"))
+        .map(needed)
+        .filter(|(_, _, verb)| verb == "list")
+        .map(|(_, resource, _)| resource)
+        .collect();
+    let kinds = ["dnsrecordsets", "dnszoneclasses", "dnszones"];
+    assert!(everywhere.iter().eq(kinds.iter()), "{everywhere:?}");
+    end(&world.client, &documents).await;
+}
