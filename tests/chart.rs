@@ -16,6 +16,8 @@ mod alerts;
 mod crds;
 #[path = "chart/helm.rs"]
 mod helm;
+#[path = "chart/installed.rs"]
+mod installed;
 #[path = "chart/refusals.rs"]
 mod refusals;
 #[path = "chart/rendered.rs"]

@@ -160,6 +160,28 @@ fn schema_and_values_hold_the_same_names() {
     assert!(wrong.contains(&".nmae: not in the schema".to_owned()), "{wrong:#?}");
 }
 
+/// `null` takes a value's default away: what templates build upon is then missed by the schema, not by a template whose
+/// words nobody would understand; all else may be absent.
+#[test]
+fn a_value_that_is_taken_away_is_missed_in_plain_words() {
+    let (mut absent, mut missed) = (Vec::new(), Vec::new());
+    let schema = schema();
+    let names = schema["properties"].as_object().unwrap().keys();
+    // Helm itself hands that one down.
+    for name in names.filter(|name| *name != "global") {
+        let required = schema["required"].as_array().unwrap().contains(&json!(name));
+        let list = if required { &mut missed } else { &mut absent };
+        list.push(format!("{name}=null"));
+    }
+    assert!(absent.len() > 15 && missed.len() > 15, "{absent:?} {missed:?}");
+    template("dns", &[&NEEDED[..], &["--set", &absent.join(",")]].concat());
+    let said = try_template("dns", &["--set", &missed.join(",")]).map(drop).unwrap_err();
+    for taken in missed {
+        let name = taken.trim_end_matches("=null");
+        assert!(said.contains("missing propert") && said.contains(&format!("'{name}'")), "{said}");
+    }
+}
+
 /// Every value is named by a template: by its own name, or with what it is in.
 #[test]
 fn no_value_is_unused() {
