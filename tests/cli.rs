@@ -5,6 +5,8 @@
 
 mod support;
 
+#[path = "cli/certificates.rs"]
+mod certificates;
 #[path = "cli/immutable.rs"]
 mod immutable;
 #[path = "cli/plan.rs"]

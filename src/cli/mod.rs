@@ -151,7 +151,7 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
     };
     let limiter = Limiter::new(pdns.requests_per_second, pdns.burst, pdns.concurrency);
     let powerdns = powerdns::Client::new(options, limiter, metrics.clone(), stop.clone())
-        .map_err(|e| failed("the PowerDNS client", e.to_string()))?;
+        .map_err(|e| failed("the PowerDNS client", innermost(&e)))?;
     Ok(Syncer {
         cluster,
         powerdns,
@@ -164,6 +164,11 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
         metrics,
         memory: Mutex::new(Memory::default()),
     })
+}
+
+/// What happened; the outer layers only name themselves.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
 }
 
 /// The part of a configuration that deciding turns on.

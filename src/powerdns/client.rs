@@ -154,23 +154,26 @@ impl Client {
     /// A client; nothing is sent yet.
     ///
     /// # Errors
-    /// If the TLS library cannot be set up.
+    /// If the TLS library cannot be set up, as when the machine knows no authority.
     pub fn new(
         options: Options,
         limiter: Limiter,
         metrics: Arc<Metrics>,
         stop: CancellationToken,
-    ) -> Result<Client, Error> {
-        let http = reqwest::Client::builder()
+    ) -> Result<Client, reqwest::Error> {
+        let mut http = reqwest::Client::builder()
             // A redirect would carry the key to another host.
             .redirect(redirect::Policy::none())
             .no_proxy()
             // PowerDNS closes every connection; a pooled one would only ever be a reset.
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(options.request_timeout)
-            .build()
-            .map_err(|e| Error::Malformed(e.to_string()))?;
+            .timeout(options.request_timeout);
+        if !options.url.starts_with("https:") {
+            // The authorities of the machine would be read, and a small image has none.
+            http = http.tls_certs_only([]);
+        }
+        let http = http.build()?;
         Ok(Client { http, options, key: RwLock::new(None), limiter, metrics, stop })
     }
 
