@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::helm::{NEEDED, chart, examples, only, run, template};
 use crate::support::apiserver::ApiServer;
-use crate::support::objects;
+use crate::support::{objects, root};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_is_installed_upgraded_and_leaves_nothing() {
@@ -44,6 +44,17 @@ async fn a_release_is_installed_upgraded_and_leaves_nothing() {
     assert_eq!(generation(&objects::get(&client, deployment).await.unwrap()), before);
     release("upgrade", "2m");
     assert!(generation(&objects::get(&client, deployment).await.unwrap()) > before);
+    // docs/install.md has a command that makes the pod run one pass that releases a hold.
+    let shown = std::fs::read_to_string(root().join("docs/install.md")).unwrap();
+    let (_, patch) = shown.split_once("patch deploy/dns-syncd --type=json -p '").unwrap();
+    let (patch, _) = patch.split_once('\'').unwrap();
+    let patching = ["patch", "deploy/dns-syncd", "--type=json", "-p", patch];
+    api.kubectl(&[&patching[..], &place].concat());
+    let patched = objects::get(&client, deployment).await.unwrap();
+    let arguments = &patched["spec"]["template"]["spec"]["containers"][0]["args"];
+    let file = "/etc/dns-syncd/config/dns-syncd.yaml";
+    assert_eq!(*arguments, json!(["once", "--config", file, "--release=DIGEST"]));
+
     let uninstall = ["uninstall", "dns-syncd"];
     run(&[&uninstall[..], &place].concat(), Some(api.kubeconfig())).unwrap();
     assert_eq!(present().await, 0);

@@ -72,14 +72,20 @@ fn schema() -> Value {
 fn config_is_the_configuration_file() {
     let own = std::fs::read_to_string(root().join("config/dns-syncd.yaml")).unwrap();
     let (_, options) = own.split_once("\n\n").unwrap();
-    let indented: Vec<String> = options
-        .trim_end()
-        .lines()
-        .map(|line| if line.is_empty() { String::new() } else { format!("  {line}") })
-        .collect();
+    let text = file("values.yaml");
+    let (before, rest) = text.split_once("\nconfig:\n").expect("values.yaml has config");
+    // It ends where a line has no indentation again.
+    let inside = rest.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+    let length: usize = inside.map(|line| line.len() + 1).sum();
+    let indented = options.trim_end().lines().map(|line| format!("  {line}").trim_end().to_owned());
+    let config = indented.collect::<Vec<_>>().join("\n");
+    let fresh = format!("{before}\nconfig:\n{config}\n\n{}", &rest[length..]);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chart-values.yaml");
+    std::fs::write(&path, &fresh).unwrap();
     assert!(
-        file("values.yaml").contains(&format!("\nconfig:\n{}\n\n", indented.join("\n"))),
-        "`config` in values.yaml is not config/dns-syncd.yaml, to the letter and indented by two spaces"
+        text == fresh,
+        "`config` in values.yaml is not config/dns-syncd.yaml; to take it over: cp {} charts/dns-syncd/values.yaml",
+        path.display()
     );
 }
 
