@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::helm::{NEEDED, chart, examples, of_kind, only, run, template};
 use crate::support::apiserver::ApiServer;
 use crate::support::{Folder, objects, root, wait_for};
+use crate::values;
 
 /// Values that use everything that the chart has.
 fn everything() -> String {
@@ -126,6 +127,68 @@ fn numbers_reach_the_daemon_as_they_are_written() {
     }
 }
 
+/// The texts and numbers in a value, as text.
+fn scalars(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.values().for_each(|value| scalars(value, into)),
+        Value::Array(items) => items.iter().for_each(|value| scalars(value, into)),
+        Value::String(text) => drop(into.insert(text.clone())),
+        Value::Number(number) => drop(into.insert(number.to_string())),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[test]
+fn every_value_is_seen_in_what_is_rendered() {
+    let given = std::fs::read_to_string(everything()).unwrap();
+    let mut given: Value = serde_saphyr::from_str(&given).unwrap();
+    // What turns something off, or is outranked, is not seen.
+    let hidden = ["image.tag", "prometheusRule.disabled"];
+    // These exclude another that is given, or only say whether: tests of their own turn them.
+    let elsewhere = [
+        "secrets.apiKey.existingSecret",
+        "secrets.nudgeToken.value",
+        "crds.enabled",
+        "rbac.create",
+        "serviceAccount.create",
+    ];
+    for path in values::paths() {
+        let (first, _) = path.split_once('.').unwrap_or((&path, ""));
+        let whole = given.pointer(&format!("/{}", path.replace('.', "/"))).is_some();
+        // Mappings that Kubernetes defines are given as they are.
+        let kubernetes = [
+            "podSecurityContext",
+            "securityContext",
+            "resources",
+            "livenessProbe",
+            "readinessProbe",
+        ];
+        let given = whole || (kubernetes.contains(&first) && given.get(first).is_some());
+        let turned = first == "config" || elsewhere.contains(&path.as_str());
+        assert!(given || turned, "tests/chart/everything.yaml does not give {path}");
+    }
+    for path in hidden {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        *given.pointer_mut(&pointer).unwrap() = Value::Null;
+    }
+    given["config"].take();
+    let documents = template("dns", &["--values", &everything()]);
+    let rendered = json!(documents).to_string();
+    let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    scalars(&given, &mut wanted);
+    scalars(&json!(documents), &mut seen);
+    for value in wanted {
+        let number = value.parse::<u64>().is_ok();
+        let quoted = json!(value).to_string();
+        let shown = if number {
+            seen.contains(&value)
+        } else {
+            rendered.contains(quoted.trim_matches('"'))
+        };
+        assert!(shown, "{value} of tests/chart/everything.yaml is nowhere in what is rendered");
+    }
+}
+
 fn pod(documents: &[Value]) -> &Value {
     &only(documents, "Deployment")["spec"]["template"]["spec"]
 }
@@ -215,6 +278,28 @@ fn an_own_service_account_is_bound_and_not_created() {
     let binding = only(&documents, "ClusterRoleBinding");
     assert_eq!(binding["subjects"][0]["name"], "mine");
     assert_eq!(binding["subjects"][0]["namespace"], "dns");
+}
+
+#[test]
+fn rights_are_granted_unless_somebody_else_does() {
+    let set = ["--set", "rbac.create=false,config.namespaces={team-a}"];
+    let documents = template("dns", &[&NEEDED[..], &set].concat());
+    for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        assert!(of_kind(&documents, kind).is_empty(), "{kind}");
+    }
+    assert_eq!(of_kind(&documents, "ServiceAccount").len(), 1);
+}
+
+#[test]
+fn a_digest_outranks_a_tag_and_a_tag_the_version() {
+    let image = |set: &str| {
+        let documents = template("dns", &[&NEEDED[..], &["--set", set]].concat());
+        pod(&documents)["containers"][0]["image"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(image("image.tag=2.0"), "dns-syncd:2.0");
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let both = format!("image.tag=v2,image.digest={digest}");
+    assert_eq!(image(&both), format!("dns-syncd@{digest}"));
 }
 
 #[test]

@@ -60,6 +60,11 @@ fn entries(text: &str) -> Vec<Entry> {
     out
 }
 
+/// The paths of all values.
+pub(crate) fn paths() -> Vec<String> {
+    entries(&file("values.yaml")).into_iter().map(|entry| entry.path).collect()
+}
+
 fn values() -> Value {
     serde_saphyr::from_str(&file("values.yaml")).unwrap()
 }
@@ -186,37 +191,6 @@ fn a_value_that_is_taken_away_is_missed_in_plain_words() {
         let name = taken.trim_end_matches("=null");
         assert!(said.contains("missing propert") && said.contains(&format!("'{name}'")), "{said}");
     }
-}
-
-/// Every value is named by a template: by its own name, or with what it is in.
-#[test]
-fn no_value_is_unused() {
-    let mut templates = String::new();
-    for entry in std::fs::read_dir(crate::helm::chart().join("templates")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            templates.push_str(&std::fs::read_to_string(path).unwrap());
-        }
-    }
-    for crd in ["enabled", "keep", "immutable"] {
-        templates.push_str(&file("templates/crds/dnszones.yaml"));
-        assert!(templates.contains(&format!(".Values.crds.{crd}")));
-    }
-    let used = |path: &str| {
-        let (first, last) = (path.split('.').next().unwrap(), path.rsplit('.').next().unwrap());
-        templates.contains(&format!("Values.{path}"))
-            || templates.contains(&format!("toYaml .Values.{first} "))
-            || templates.contains(&format!("with .Values.{first} }}"))
-            || templates.contains(&format!("\"{first}\""))
-            || (first == "secrets" && templates.contains(&format!("$secret.{last}")))
-    };
-    let unused: Vec<String> = entries(&file("values.yaml"))
-        .into_iter()
-        .map(|entry| entry.path)
-        .filter(|path| !path.starts_with("config.") && !used(path))
-        .collect();
-    assert!(unused.is_empty(), "{unused:#?}");
-    assert!(!used("image.tga") && !used("podSecurityContest.runAsUser"));
 }
 
 #[test]
