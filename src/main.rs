@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dns_syncd::cli::{
-    Cli, Command, Settings, StartError, USAGE, check_config, crds, once, plan, run,
+    Cli, Command, Output, Settings, StartError, USAGE, check_config, crds, once, plan, run,
 };
 use dns_syncd::config::Config;
 use dns_syncd::telemetry;
@@ -46,7 +46,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
         Command::Once { settings, release } => {
             (settings, Go::Once(release.iter().cloned().collect()))
         }
-        Command::Plan(settings) => (settings, Go::Plan),
+        Command::Plan { output, settings } => (settings, Go::Plan(*output)),
     };
     let config = load(settings)?;
     telemetry::init(&config.log);
@@ -57,7 +57,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
     let code = match go {
         Go::Run => run::run(&config, &stop).await,
         Go::Once(released) => once::once(&config, &released, &stop).await,
-        Go::Plan => plan::plan(&config, &stop).await,
+        Go::Plan(output) => plan::plan(&config, output, &stop).await,
     };
     signals.abort();
     code
@@ -66,7 +66,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
 enum Go {
     Run,
     Once(BTreeSet<String>),
-    Plan,
+    Plan(Output),
 }
 
 fn load(settings: &Settings) -> Result<Config, StartError> {

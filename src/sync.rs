@@ -1,20 +1,53 @@
 //! One pass: gather, decide, secure, confirm, apply, settle, record. It is the drawing in `lib.rs`; every
 //! decision is in `plan`, every request in `cluster` and `powerdns`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
 use tokio::sync::Mutex;
 
 use crate::cluster::{self, Versions};
+use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
+use crate::plan::document::Document;
 use crate::plan::memory::Lesson;
+use crate::plan::release::Released;
 use crate::plan::summary::Summary;
+use crate::plan::view::View;
 use crate::plan::{self, Applied, Evidence, Memory, Plan, Policy, Snapshot};
 use crate::powerdns::{self, Applier, Reading};
+
+/// What somebody asks for beyond a pass.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// All zones are worth another try.
+    pub all: bool,
+    /// These are.
+    pub zones: BTreeSet<Name>,
+    /// This may go although a brake holds it.
+    pub released: Released,
+}
+
+impl Asked {
+    /// What two ask for together.
+    pub fn merge(&mut self, other: Asked) {
+        self.all |= other.all;
+        self.zones.extend(other.zones);
+        self.released.extend(other.released);
+    }
+}
+
+/// A pass that came to its end.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// What it did.
+    pub summary: Summary,
+    /// What it saw and left.
+    pub view: View,
+}
 
 /// Everything that passes need, and what one leaves for the next.
 pub struct Syncer {
@@ -41,15 +74,16 @@ pub struct Syncer {
 }
 
 impl Syncer {
-    /// Makes one pass, or under `dryRun` only says what it would do. `released` holds digests of holds that are let through this once.
+    /// Makes one pass, or under `dryRun` only says what it would do.
     ///
     /// # Errors
     /// If the cluster's state could not be read completely: then nothing was decided and nothing written.
-    pub async fn pass(&self, released: &BTreeSet<String>) -> Result<Summary, cluster::Error> {
+    pub async fn pass(&self) -> Result<Passed, cluster::Error> {
         let mut memory = self.memory.lock().await;
         if self.policy.dry_run {
-            let (_, plan) = self.plan().await?;
-            return Ok(Summary::planned(&plan));
+            let (snapshot, plan) = self.plan().await?;
+            let view = View::of(&plan, &snapshot, &BTreeMap::new());
+            return Ok(Passed { summary: Summary::planned(&plan), view });
         }
         let now = wall_clock().to_string();
         let snapshot = self.gather(&memory).await?;
@@ -58,7 +92,7 @@ impl Syncer {
         let plan = plan::decide(&snapshot, &memory, &self.policy);
         let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
         let plan = plan::confirm(plan, &evidence);
-        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, released);
+        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
         let version = snapshot.server.capabilities.map(|c| c.version);
         memory.recall(&mut plan, version, self.now());
         let applied = self.apply(&snapshot, &plan, memory.turn).await;
@@ -76,19 +110,27 @@ impl Syncer {
         summary.again |= !unrecorded.is_empty() || evidence.is_bad();
         summary.failed.extend(unrecorded);
         summary.failed.extend(evidence.faults());
-        Ok(aftermath.summary)
+        let mut view = View::of(&plan, &snapshot, &aftermath.waiting);
+        view.troubles = memory.troubles(self.now());
+        Ok(Passed { summary: aftermath.summary, view })
     }
 
     fn now(&self) -> u64 {
         (self.clock)(&self.metrics)
     }
 
-    /// Forgets what failed before: somebody says that it is worth another try.
-    pub async fn forget(&self) {
-        self.memory.lock().await.forget();
+    /// Takes in what somebody asks for: what failed is worth another try, and some of what is held may go.
+    pub async fn asked(&self, asked: Asked) {
+        let mut memory = self.memory.lock().await;
+        if asked.all {
+            memory.forget(|_| true);
+        } else if !asked.zones.is_empty() {
+            memory.forget(|zone| asked.zones.contains(zone));
+        }
+        memory.released.grant(asked.released, self.now());
     }
 
-    /// Decides what a pass would do now, and writes nothing anywhere.
+    /// Decides what a pass would do now that remembers nothing, and writes nothing anywhere.
     ///
     /// # Errors
     /// If the cluster's state could not be read completely.
@@ -97,8 +139,24 @@ impl Syncer {
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
         let evidence: Evidence = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &evidence);
-        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &BTreeSet::new());
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &Released::default());
         Ok((snapshot, plan))
+    }
+
+    /// What the next pass would do with what is remembered, and writes nothing anywhere.
+    ///
+    /// # Errors
+    /// If the cluster's state could not be read completely.
+    pub async fn planned(&self) -> Result<Document, cluster::Error> {
+        let memory = self.memory.lock().await;
+        let snapshot = self.gather(&memory).await?;
+        let plan = plan::decide(&snapshot, &memory, &self.policy);
+        let evidence = cluster::ask(&self.cluster, &plan).await;
+        let plan = plan::confirm(plan, &evidence);
+        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
+        let version = snapshot.server.capabilities.map(|c| c.version);
+        memory.recall(&mut plan, version, self.now());
+        Ok(Document::of(&plan, snapshot.dialect()))
     }
 
     /// Kubernetes first: what carries our note in PowerDNS was then written for an object at most as new as

@@ -2,7 +2,7 @@
 //! left something undone. The scheduler and the nudges only poke; one loop runs passes, one at a time.
 #![expect(clippy::disallowed_methods, reason = "this is where the daemon waits")]
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +14,17 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Interval;
 use crate::metrics::Metrics;
 use crate::plan::summary::{BRAKED, Summary};
-use crate::sync::Syncer;
+use crate::plan::view::View;
+use crate::sync::{Asked, Passed, Syncer};
 
 /// First wait before another try; doubled after each, up to `LAST_RETRY`.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait before another try.
 const LAST_RETRY: Duration = Duration::from_mins(1);
+/// Passes that are remembered to be shown.
+const SHOWN: usize = 10;
+/// Entries of each list of such a pass.
+const LISTED: usize = 20;
 
 /// Shortest wait for a server or zone that failed, whatever chance says.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
@@ -42,8 +47,19 @@ pub struct Report {
     pub summary: Summary,
 }
 
+impl Report {
+    fn shortened(&self) -> Report {
+        let mut out = self.clone();
+        for list in [&mut out.summary.failed, &mut out.summary.held, &mut out.summary.orphans] {
+            list.truncate(LISTED);
+        }
+        out
+    }
+}
+
 /// What the loop is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Phase {
     /// It waits for a tick, a nudge or another try.
     #[default]
@@ -63,12 +79,16 @@ pub struct State {
     pub phase: Phase,
     /// One should be running: it was poked for and has not begun.
     pub due: bool,
-    /// Somebody asked for it, who may have removed the cause of a failure.
-    pub asked: bool,
+    /// What somebody asked for with it, who may have removed the cause of a failure.
+    pub asked: Option<Asked>,
     /// A pass has come to its end with both sides read.
     pub ready: bool,
     /// How the newest finished pass ended.
     pub last: Option<Arc<Report>>,
+    /// The newest few, shortened, the newest first.
+    pub passes: VecDeque<Report>,
+    /// What the newest pass saw and left.
+    pub view: Arc<View>,
 }
 
 /// The handle by which nudges reach the loop.
@@ -93,9 +113,12 @@ impl Trigger {
 
     /// Asks for a pass that begins after this call, and gives its number.
     #[must_use]
-    pub fn nudge(&self) -> u64 {
-        let next = self.state.borrow().started + 1;
-        self.state.send_modify(|s| s.asked = true);
+    pub fn nudge(&self, asked: Asked) -> u64 {
+        let mut next = 0;
+        self.state.send_modify(|s| {
+            next = s.started + 1;
+            s.asked.get_or_insert_default().merge(asked);
+        });
         self.poke();
         next
     }
@@ -147,24 +170,26 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
 }
 
 async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
-    let mut asked = false;
+    let mut asked = None;
     trigger.state.send_modify(|s| {
         s.started += 1;
         s.phase = Phase::Passing;
         s.due = false;
         asked = std::mem::take(&mut s.asked);
     });
-    if asked {
-        syncer.forget().await;
+    if let Some(asked) = asked {
+        syncer.asked(asked).await;
     }
     let pass = trigger.state.borrow().started;
     let metrics: &Metrics = &syncer.metrics;
     metrics.moved();
     let began = metrics.now();
-    let result = syncer.pass(&BTreeSet::new()).await;
+    let result = syncer.pass().await;
     let elapsed = Duration::from_millis(metrics.now() - began).as_secs_f64();
+    let mut view = None;
     let report = Arc::new(match result {
-        Ok(summary) => {
+        Ok(Passed { summary, view: seen }) => {
+            view = Some(Arc::new(seen));
             metrics.pass(&summary, elapsed, jiff::Timestamp::now().as_second());
             log(pass, elapsed, &summary);
             Report { pass, ok: summary.clean(), error: None, seconds: elapsed, summary }
@@ -179,7 +204,11 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     trigger.state.send_modify(|s| {
         s.phase = Phase::Waiting;
         s.ready |= report.error.is_none() && !report.summary.blind;
+        s.passes.truncate(SHOWN - 1);
+        s.passes.push_front(report.shortened());
         s.last = Some(report.clone());
+        // A pass that could not look says nothing new.
+        s.view = view.take().unwrap_or_else(|| s.view.clone());
     });
     report
 }

@@ -77,7 +77,13 @@ fn defaults() -> Config {
             implicit_total: 20,
             explicit_percent: Some(50),
         },
-        http: Http { listen: "0.0.0.0:8080".parse().unwrap(), token_file: None },
+        http: Http {
+            listen: "0.0.0.0:8080".parse().unwrap(),
+            token_file: None,
+            hmac_secret_file: None,
+            admin_token_file: None,
+            allow_anonymous_nudge: false,
+        },
         log: Log { level: Level::Info, format: LogFormat::Text },
         pod_name: None,
     }
@@ -89,7 +95,7 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 31] = [
+const OTHERS: [(&str, &str); 34] = [
     ("ownerId", "west-1.example"),
     ("previousOwnerIds", "old,older"),
     ("interval", "1m"),
@@ -119,6 +125,9 @@ const OTHERS: [(&str, &str); 31] = [
     ("brakes.explicitPercent", "none"),
     ("http.listen", "[::1]:0"),
     ("http.tokenFile", "/run/token"),
+    ("http.hmacSecretFile", "/run/hmac"),
+    ("http.adminTokenFile", "/run/admin"),
+    ("http.allowAnonymousNudge", "true"),
     ("log.level", "trace"),
     ("log.format", "json"),
 ];

@@ -72,8 +72,9 @@ fn law<S: Strategy>(cases: u32, worlds: &S, check: impl Fn(S::Value) -> Result<(
         Err(_) => GATE_SEED,
     };
     let cases = number("LAWS_CASES").map_or(cases, |n| u32::try_from(n).unwrap());
-    let config =
-        Config { cases, failure_persistence: None, max_shrink_iters: 2_000, ..Config::default() };
+    // Where only the fact matters that a law is broken, the smallest world is not looked for: `LAWS_SHRINK=0`.
+    let max_shrink_iters = number("LAWS_SHRINK").map_or(2_000, |n| u32::try_from(n).unwrap());
+    let config = Config { cases, failure_persistence: None, max_shrink_iters, ..Config::default() };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);

@@ -6,12 +6,16 @@
 
 mod support;
 
+#[path = "trigger/calls.rs"]
+mod calls;
 #[path = "trigger/ends.rs"]
 mod ends;
 #[path = "trigger/listener.rs"]
 mod listener;
 #[path = "trigger/passes.rs"]
 mod passes;
+#[path = "trigger/releases.rs"]
+mod releases;
 #[path = "trigger/starts.rs"]
 mod starts;
 #[path = "trigger/watch.rs"]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,16 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: one JSON object.
+    Json,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -54,7 +64,14 @@ pub enum Command {
         settings: Settings,
     },
     /// Show what a pass would do, and write nothing: 0 nothing, 2 differences, 1 something cannot be served.
-    Plan(Settings),
+    Plan {
+        /// How to print it.
+        #[arg(short, long, value_enum, default_value = "text")]
+        output: Output,
+        /// Configuration.
+        #[command(flatten)]
+        settings: Settings,
+    },
     /// Print the CustomResourceDefinitions.
     Crds {
         /// With rules that refuse a change of recordType, dnsZoneRef or dnsZoneClassName.

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::{FAILED, StartError, syncer};
 use crate::config::Config;
 use crate::plan::brakes::Hold;
-use crate::sync::Syncer;
+use crate::plan::release::Released;
+use crate::sync::{Asked, Syncer};
 
 /// Makes one pass and prints its summary as JSON. After marking a zone that existed before, it waits until the mark
 /// has lasted and makes the pass that writes into it.
@@ -26,9 +27,10 @@ pub async fn once(
     if !released.is_empty() && !held_now(&syncer, released).await {
         return Ok(FAILED);
     }
+    syncer.asked(Asked { released: Released::digests(released), ..Asked::default() }).await;
     for round in [Round::First, Round::AfterMarks] {
-        let summary = match syncer.pass(released).await {
-            Ok(summary) => summary,
+        let summary = match syncer.pass().await {
+            Ok(passed) => passed.summary,
             Err(error) => {
                 tracing::error!(%error, "no pass: the cluster's state could not be read");
                 return Ok(FAILED);

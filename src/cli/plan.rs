@@ -3,16 +3,20 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::{DIFFERS, FAILED, StartError, syncer};
+use super::{DIFFERS, FAILED, Output, StartError, syncer};
 use crate::config::Config;
-use crate::dns::rdata::{Dialect, Version};
+use crate::plan::document::Document;
 use crate::plan::print::Printed;
 
 /// Prints what a pass would do, and writes nothing.
 ///
 /// # Errors
 /// If the clients cannot be set up.
-pub async fn plan(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
+pub async fn plan(
+    config: &Config,
+    output: Output,
+    stop: &CancellationToken,
+) -> Result<u8, StartError> {
     let syncer = syncer(config, stop).await?;
     let (snapshot, plan) = match syncer.plan().await {
         Ok(planned) => planned,
@@ -21,9 +25,16 @@ pub async fn plan(config: &Config, stop: &CancellationToken) -> Result<u8, Start
             return Ok(FAILED);
         }
     };
-    let oldest = Version { major: 4, minor: 7, patch: 0 };
-    let version = snapshot.server.capabilities.map_or(oldest, |c| c.version);
-    print!("{}", Printed { plan: &plan, dialect: Dialect::of(version) });
+    let dialect = snapshot.dialect();
+    match output {
+        Output::Text => print!("{}", Printed { plan: &plan, dialect }),
+        Output::Json => {
+            println!(
+                "{}",
+                serde_json::to_string(&Document::of(&plan, dialect)).unwrap_or_default()
+            );
+        }
+    }
     Ok(if plan.holds() {
         FAILED
     } else if plan.differs() {

@@ -7,8 +7,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{FAILED, StartError, syncer};
-use crate::admin::{self, Admin};
+use crate::admin::{self, Access, Admin};
 use crate::config::Config;
+use crate::sync::Syncer;
 use crate::trigger::{self, Trigger};
 
 /// Shortest time that nothing may move before `/healthz` fails, in milliseconds.
@@ -22,7 +23,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// If the clients, the listener or the schedule cannot be set up.
 pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
     let failed = |what, why: String| StartError::Setup { what, why };
-    let syncer = syncer(config, stop).await?;
+    let syncer = Arc::new(syncer(config, stop).await?);
     let listener = TcpListener::bind(config.http.listen)
         .await
         .map_err(|e| failed("the listener of http.listen", e.to_string()))?;
@@ -30,12 +31,7 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     let mut scheduler = trigger::schedule(&config.interval, &trigger)
         .await
         .map_err(|e| failed("the schedule of interval", e.to_string()))?;
-    let admin = Arc::new(Admin {
-        trigger: trigger.clone(),
-        metrics: syncer.metrics.clone(),
-        token_file: config.http.token_file.clone(),
-        deadline: DEADLINE.max(3 * syncer.policy.request_timeout),
-    });
+    let admin = Arc::new(admin(config, &trigger, &syncer));
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         owner_id = config.owner_id,
@@ -76,5 +72,22 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
             tracing::error!(%error, "the listener's task died");
             Ok(FAILED)
         }
+    }
+}
+
+/// What the listener needs.
+fn admin(config: &Config, trigger: &Trigger, syncer: &Arc<Syncer>) -> Admin {
+    Admin {
+        trigger: trigger.clone(),
+        metrics: syncer.metrics.clone(),
+        access: Access {
+            token: config.http.token_file.clone(),
+            hmac: config.http.hmac_secret_file.clone(),
+            admin: config.http.admin_token_file.clone(),
+            anonymous: config.http.allow_anonymous_nudge,
+        },
+        syncer: Some(syncer.clone()),
+        deadline: DEADLINE.max(3 * syncer.policy.request_timeout),
+        limiter: admin::limiter(),
     }
 }

@@ -150,12 +150,24 @@ pub(super) static HTTP_LISTEN: Key = Key::text(
 );
 pub(super) static HTTP_TOKEN_FILE: Key =
     Key::text("http.tokenFile", "", "the path of a file that holds the bearer token, or empty");
+pub(super) static HTTP_HMAC_SECRET_FILE: Key = Key::text(
+    "http.hmacSecretFile",
+    "",
+    "the path of a file that holds the secret by which callers sign their bodies, or empty",
+);
+pub(super) static HTTP_ADMIN_TOKEN_FILE: Key = Key::text(
+    "http.adminTokenFile",
+    "",
+    "the path of a file that holds the bearer token of administrators, or empty",
+);
+pub(super) static HTTP_ALLOW_ANONYMOUS_NUDGE: Key =
+    Key::text("http.allowAnonymousNudge", "false", BOOL);
 pub(super) static LOG_LEVEL: Key =
     Key::text("log.level", "info", "`error`, `warn`, `info`, `debug` or `trace`");
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 31] = [
+pub static KEYS: [&Key; 34] = [
     &OWNER_ID,
     &PREVIOUS_OWNER_IDS,
     &INTERVAL,
@@ -185,6 +197,9 @@ pub static KEYS: [&Key; 31] = [
     &BRAKES_EXPLICIT_PERCENT,
     &HTTP_LISTEN,
     &HTTP_TOKEN_FILE,
+    &HTTP_HMAC_SECRET_FILE,
+    &HTTP_ADMIN_TOKEN_FILE,
+    &HTTP_ALLOW_ANONYMOUS_NUDGE,
     &LOG_LEVEL,
     &LOG_FORMAT,
 ];

@@ -2,7 +2,7 @@
 //!
 //! Pure: `main` reads the file and the environment and hands both in. A [`Config`] is checked once,
 //! here; nothing that gets one checks it again. What the files behind `powerdns.apiKeyFile` and
-//! `http.tokenFile` hold is not read here.
+//! `http.tokenFile` and its like hold is not read here.
 //!
 //! ```text
 //! document  YAML text → nodes with lines        layers  file, environment, flags → text per option
@@ -188,8 +188,14 @@ pub struct BrakeOptions {
 pub struct Http {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// A file that holds the bearer token of those who may nudge; without one nobody may.
+    /// A file that holds the bearer token of those who may nudge.
     pub token_file: Option<PathBuf>,
+    /// A file that holds the secret by which those sign their bodies who have no bearer token.
+    pub hmac_secret_file: Option<PathBuf>,
+    /// A file that holds the bearer token of those who may also release holds and see status and plan.
+    pub admin_token_file: Option<PathBuf>,
+    /// Anybody who reaches the listener may nudge.
+    pub allow_anonymous_nudge: bool,
 }
 
 /// The log.
@@ -268,8 +274,7 @@ impl Reader {
         let kubernetes = self.kubernetes();
         let policy = self.policy(namespaces.as_ref().is_some_and(|all| !all.is_empty()));
         let brakes = self.brakes();
-        let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
-        let token_file = self.layers.get(&keys::HTTP_TOKEN_FILE).text;
+        let http = self.http();
         let level = self.read(&keys::LOG_LEVEL, value::level);
         let format = self.read(&keys::LOG_FORMAT, value::format);
         Some(Config {
@@ -284,12 +289,22 @@ impl Reader {
             kubernetes: kubernetes?,
             policy: policy?,
             brakes: brakes?,
-            http: Http {
-                listen: listen?,
-                token_file: (!token_file.is_empty()).then(|| PathBuf::from(token_file)),
-            },
+            http: http?,
             log: Log { level: level?, format: format? },
             pod_name: None,
+        })
+    }
+
+    fn http(&mut self) -> Option<Http> {
+        let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
+        let anonymous = self.read(&keys::HTTP_ALLOW_ANONYMOUS_NUDGE, |text| text.parse().ok());
+        let path = |key| Some(self.layers.get(key).text).filter(|t| !t.is_empty());
+        Some(Http {
+            token_file: path(&keys::HTTP_TOKEN_FILE).map(PathBuf::from),
+            hmac_secret_file: path(&keys::HTTP_HMAC_SECRET_FILE).map(PathBuf::from),
+            admin_token_file: path(&keys::HTTP_ADMIN_TOKEN_FILE).map(PathBuf::from),
+            listen: listen?,
+            allow_anonymous_nudge: anonymous?,
         })
     }
 

@@ -7,12 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Plan;
 use super::change::{Change, DeleteReason};
 use super::guard::hold_name;
 use super::objects::{ObjectPlan, ZoneProgrammed};
+use super::release::Released;
 use super::snapshot::Snapshot;
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -44,12 +46,27 @@ pub struct Brakes {
     pub explicit_percent: Option<usize>,
 }
 
+/// What a brake is there against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Brake {
+    /// Many RRsets that go at once.
+    Deletes,
+    /// Many zones that go at once.
+    Orphans,
+    /// Many zones that are not in PowerDNS any more.
+    Missing,
+}
+
 /// Changes that one brake holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hold {
-    /// Which brake, in words.
+    /// Which brake.
+    pub brake: Brake,
+    /// Why it bites.
     pub why: String,
     /// Names exactly these changes; `None` if nobody can let them through.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// `name type`, or zones, sorted.
     pub what: BTreeSet<String>,
@@ -58,14 +75,19 @@ pub struct Hold {
 }
 
 impl Hold {
-    fn new(why: String, what: BTreeSet<String>, zones: BTreeSet<Name>) -> Hold {
+    pub(super) fn new(
+        brake: Brake,
+        why: String,
+        what: BTreeSet<String>,
+        zones: BTreeSet<Name>,
+    ) -> Hold {
         let mut hash = Sha256::new();
         for one in &what {
             hash.update(one.as_bytes());
             hash.update([0]);
         }
         let digest = HEXLOWER.encode(hash.finalize().get(..6).unwrap_or_default());
-        Hold { why, digest: Some(digest), what, zones }
+        Hold { brake, why, digest: Some(digest), what, zones }
     }
 
     /// What is held and why, ending in `digest <hex>` where it can be let through.
@@ -83,20 +105,14 @@ impl Hold {
 
 type Key = (Name, Name, RecordType);
 
-/// Holds what the brakes do not let through, except what a digest in `released` names.
-pub fn brake(
-    mut plan: Plan,
-    snapshot: &Snapshot,
-    brakes: Brakes,
-    released: &BTreeSet<String>,
-) -> Plan {
+/// Holds what the brakes do not let through, except what `released` covers.
+pub fn brake(mut plan: Plan, snapshot: &Snapshot, brakes: Brakes, released: &Released) -> Plan {
     if !brakes.deletes {
         hold_all(&mut plan);
         return plan;
     }
-    let through = |hold: &Hold| hold.digest.as_ref().is_some_and(|d| released.contains(d));
     for (hold, keys) in deletes_held(&plan, snapshot, brakes) {
-        if !through(&hold) {
+        if let Some(hold) = plan.held(hold, released) {
             let renames = renames(&plan, &keys);
             hold_keys(&mut plan, &keys, &hold.why);
             hold_keys(&mut plan, &renames, &hold.why);
@@ -104,18 +120,29 @@ pub fn brake(
             plan.holds.push(hold);
         }
     }
-    if let Some(hold) = orphans_held(&plan, snapshot).filter(|hold| !through(hold)) {
+    if let Some(hold) = orphans_held(&plan, snapshot).and_then(|hold| plan.held(hold, released)) {
         for name in &hold.zones {
             hold_zone(&mut plan, name, &hold.why);
         }
         plan.holds.push(hold);
     }
-    if let Some(hold) = missing(&plan, snapshot).filter(|hold| !through(hold)) {
+    if let Some(hold) = missing(&plan, snapshot).and_then(|hold| plan.held(hold, released)) {
         hold_missing(&mut plan, &hold);
         concern(&mut plan, &hold);
         plan.holds.push(hold);
     }
     plan
+}
+
+impl Plan {
+    /// The hold, unless it is let through, which is noted.
+    fn held(&mut self, hold: Hold, released: &Released) -> Option<Hold> {
+        if !released.covers(&hold) {
+            return Some(hold);
+        }
+        self.let_through.push(hold);
+        None
+    }
 }
 
 /// The holds on deletes of RRsets, each with its keys.
@@ -183,7 +210,7 @@ fn terminating(plan: &Plan) -> impl Iterator<Item = &ObjectPlan> {
 
 fn hold_of(why: String, keys: &[Key]) -> Hold {
     let what = keys.iter().map(|(_, name, rtype)| format!("{name} {rtype}")).collect();
-    Hold::new(why, what, keys.iter().map(|(zone, ..)| zone.clone()).collect())
+    Hold::new(Brake::Deletes, why, what, keys.iter().map(|(zone, ..)| zone.clone()).collect())
 }
 
 /// Planned deletes of whose writer's uid and ground `of` accepts. A name that is written in the same PATCH does not disappear.
@@ -276,7 +303,7 @@ fn orphans_held(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
     } else {
         return None;
     };
-    Some(Hold::new(why, zones.iter().map(ToString::to_string).collect(), zones))
+    Some(Hold::new(Brake::Orphans, why, zones.iter().map(ToString::to_string).collect(), zones))
 }
 
 fn hold_zone(plan: &mut Plan, name: &Name, why: &str) {
@@ -303,7 +330,7 @@ fn missing(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
     }
     let why = format!("{} of {} zones are missing from PowerDNS", missing.len(), domains.len());
     let what = missing.iter().map(ToString::to_string).collect();
-    Some(Hold::new(why, what, missing))
+    Some(Hold::new(Brake::Missing, why, what, missing))
 }
 
 /// Nothing is created anew, and nothing is let go because it is absent.

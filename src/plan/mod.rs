@@ -14,6 +14,7 @@ pub mod change;
 mod claims;
 pub mod desired;
 mod diff;
+pub mod document;
 pub mod events;
 mod evidence;
 pub mod guard;
@@ -25,6 +26,7 @@ mod pause;
 mod permission;
 pub mod policy;
 pub mod print;
+pub mod release;
 pub mod set_plan;
 pub mod sets;
 pub mod settle;
@@ -32,6 +34,7 @@ pub mod snapshot;
 pub mod statuses;
 mod stored;
 pub mod summary;
+pub mod view;
 pub mod zone_plan;
 pub mod zones;
 
@@ -64,6 +67,8 @@ pub struct Plan {
     pub orphans: BTreeSet<Name>,
     /// What the brakes hold.
     pub holds: Vec<brakes::Hold>,
+    /// What they would hold, had nobody let it through.
+    pub let_through: Vec<brakes::Hold>,
     /// Finalizers that are ours to take off, of record sets and of DNSZones.
     pub finalizers: policy::Finalizers,
     /// Why PowerDNS could not be read at all.

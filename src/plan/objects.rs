@@ -12,7 +12,7 @@ use crate::api::FINALIZER_ZONE;
 use crate::api::conditions::{reason, sentence};
 use crate::api::object::{Meta, Owner, ZoneStatus};
 use crate::dns::name::Name;
-use crate::dns::rdata::{Dialect, Rdata, Version};
+use crate::dns::rdata::{Dialect, Rdata};
 use crate::dns::rrset::RecordType;
 
 /// One DNSZone's part of the plan.
@@ -163,8 +163,7 @@ fn written_nameservers(facts: &ZoneFacts<'_>, zone: &ZonePlan) -> Option<Vec<Str
         return None;
     };
     let served = facts.standing == Standing::Served && servers(class).usable.is_empty();
-    let oldest = Dialect::of(Version { major: 4, minor: 7, patch: 0 });
-    served.then(|| contents.values().iter().map(|ns| ns.print(oldest)).collect())
+    served.then(|| contents.values().iter().map(|ns| ns.print(Dialect::OLDEST)).collect())
 }
 
 fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed {

@@ -98,6 +98,15 @@ pub struct Applied {
     pub zones: BTreeMap<Name, ZoneApplied>,
 }
 
+impl ZoneApplied {
+    /// Whether all of it was done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let mut outcomes = self.zone.iter().chain(self.keys.values());
+        !self.stopped && outcomes.all(|outcome| matches!(outcome, Outcome::Done(_)))
+    }
+}
+
 /// The answers for one zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneApplied {

@@ -4,12 +4,13 @@ use std::fmt::{self, Display};
 
 use super::Plan;
 use super::change::{Change, Verdict};
+use super::document::text;
 use super::set_plan::{Controller, RawPlan};
 use super::zone_plan::{ZonePlan, ZoneStep};
 use crate::api::conditions::reason;
 use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
-use crate::dns::rrset::{Contents, RecordType};
+use crate::dns::rrset::RecordType;
 
 /// Prints a plan; `dialect` decides how contents are spelt.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Plan {
 impl Plan {
     /// Whether a name waits only because its zone is written a little later. The loser of an election has another
     /// reason, although the winner's change is at its name.
-    fn postpones(&self, raw: &RawPlan) -> bool {
+    pub(super) fn postpones(&self, raw: &RawPlan) -> bool {
         if !matches!(raw.verdict, Verdict::Not(reason::PENDING, _)) {
             return false;
         }
@@ -151,7 +152,7 @@ impl Printed<'_> {
     ) -> fmt::Result {
         match change {
             Change::Replace { contents, from, by, .. } => {
-                let to = self.text(contents);
+                let to = text(contents, self.dialect);
                 let by = by.as_ref().map_or("the class".to_owned(), |p| p.key.to_string());
                 match from {
                     None => writeln!(f, "create    {name} {rtype} {to} for {by}"),
@@ -163,12 +164,5 @@ impl Printed<'_> {
                 writeln!(f, "delete    {name} {rtype} {was} of {}: {why}", by.key)
             }
         }
-    }
-
-    fn text(&self, contents: &Contents) -> String {
-        let values = contents.values().iter();
-        let mut values: Vec<String> = values.map(|v| v.print(self.dialect)).collect();
-        values.sort();
-        format!("{} {}", contents.ttl().get(), values.join(" | "))
     }
 }

@@ -44,6 +44,8 @@ pub struct Aftermath {
     pub zone_releases: Vec<(Release, BTreeSet<String>)>,
     /// Record sets of which every name was read equal or acknowledged in this pass, with their generation, by uid.
     pub proven: BTreeMap<String, i64>,
+    /// Why a DNSZone is not as declared, or not gone, by uid.
+    pub waiting: BTreeMap<String, String>,
     /// What changed for an object, for people.
     pub events: Vec<Event>,
     /// The pass in figures and names.
@@ -58,6 +60,7 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
     settle_sets(plan, applied, now, &mut out, &mut waiting);
     settle_zones(plan, applied, now, &mut out, &mut waiting);
     out.summary = summarize(plan, applied, &waiting);
+    out.waiting = waiting.zones;
     out
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::object::{Class, RecordSet, Zone};
 use crate::dns::name::Name;
-use crate::dns::rdata::{Rdata, Version};
+use crate::dns::rdata::{Dialect, Rdata, Version};
 use crate::dns::rrset::{Contents, RecordType, Ttl};
 
 /// Everything that one pass looks at.
@@ -146,5 +146,13 @@ impl StoredRrset {
     /// The comments of other accounts, which go back as they are with every write.
     pub fn foreign_comments(&self) -> impl Iterator<Item = &Comment> {
         self.comments.iter().filter(|c| c.account != super::note::NOTE_ACCOUNT)
+    }
+}
+
+impl Snapshot {
+    /// The server's way to write texts; the oldest one while it could not be asked.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.server.capabilities.map_or(Dialect::OLDEST, |c| Dialect::of(c.version))
     }
 }

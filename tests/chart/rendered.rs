@@ -148,6 +148,8 @@ fn every_value_is_seen_in_what_is_rendered() {
     let elsewhere = [
         "secrets.apiKey.existingSecret",
         "secrets.nudgeToken.value",
+        "secrets.hmacSecret.value",
+        "secrets.adminToken.existingSecret",
         "crds.enabled",
         "rbac.create",
         "serviceAccount.create",
@@ -213,13 +215,16 @@ fn the_pod_has_no_rights_that_it_does_not_need() {
 
 #[test]
 fn secrets_are_files_and_the_configuration_names_them() {
-    let token = "secrets.nudgeToken.value=t0ken,secrets.nudgeToken.key=nudge";
+    let token = "secrets.nudgeToken.value=t0ken,secrets.nudgeToken.key=nudge,\
+        secrets.hmacSecret.existingSecret=forge,secrets.adminToken.existingSecret=ops,secrets.adminToken.key=root";
     let documents = template("dns", &[&NEEDED[..], &["--set", token]].concat());
     let config: Value = serde_saphyr::from_str(configuration(&documents)).unwrap();
     let pod = pod(&documents);
     for (path, volume, secret, key) in [
         (&config["powerdns"]["apiKeyFile"], "api-key", "powerdns-api", "api-key"),
         (&config["http"]["tokenFile"], "nudge-token", "dns-syncd-nudge-token", "nudge"),
+        (&config["http"]["hmacSecretFile"], "hmac-secret", "forge", "secret"),
+        (&config["http"]["adminTokenFile"], "admin-token", "ops", "root"),
     ] {
         let named = |list: &'static str| {
             let all = if list == "volumes" { &pod[list] } else { &pod["containers"][0][list] };

@@ -245,6 +245,9 @@ fn samples() -> Vec<Sample> {
         row("brakes.explicitPercent", &[json!(0), json!("none")], &[json!(101), json!("all")]),
         row("http.listen", &[json!("127.0.0.1:9"), json!("[::1]:8080")], &[json!("8080"), json!(":8080"), json!("localhost:8080")]),
         row("http.tokenFile", &[json!("/run/token")], &[json!(["/run/token"])]),
+        row("http.hmacSecretFile", &[json!("/run/hmac")], &[json!(["/run/hmac"])]),
+        row("http.adminTokenFile", &[json!("/run/admin")], &[json!(["/run/admin"])]),
+        flag("http.allowAnonymousNudge"),
         choice("log.level", "trace"), choice("log.format", "json"),
     ]
 }

@@ -21,8 +21,44 @@ async fn plan(estate: &Estate) -> (Option<i32>, String) {
     assert!(!estate.recorder.requests().is_empty());
     let writes = estate.recorder.writes();
     assert!(writes.is_empty(), "{writes:#?}");
+    let data = daemon::command(&estate.config, &["plan", "-o", "json"]).await;
+    assert_eq!(data.code, first.code);
+    assert_same(&serde_json::from_str(&data.stdout).unwrap(), &first.stdout);
     let text = first.stdout.replace(&estate.namespace, "NS");
     (first.code, text)
+}
+
+/// Both forms of a plan have the same changes, and the same that waits.
+fn assert_same(data: &Value, text: &str) {
+    let zones = data["zones"].as_array().unwrap().iter();
+    let changes = zones.flat_map(|zone| zone["changes"].as_array().unwrap());
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut told: Vec<String> = changes
+        .map(|c| format!("{:<9} {} {} ", word(&c["action"]), word(&c["name"]), word(&c["type"])))
+        .collect();
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|l| ["create ", "replace ", "adopt ", "delete "].iter().any(|w| l.starts_with(w)))
+        .filter(|l| !l.contains(" zone "))
+        .collect();
+    told.sort();
+    lines.sort_unstable();
+    assert_eq!(told.len(), lines.len(), "{data}\n{text}");
+    for (told, line) in told.iter().zip(lines) {
+        assert!(line.starts_with(told), "{told}: {line}");
+    }
+    for wait in data["waits"].as_array().unwrap() {
+        let (object, why) = (word(&wait["object"]), word(&wait["why"]));
+        let found = text.lines().any(|l| {
+            l.contains(&object) && l.contains(why.trim_start_matches("it is "))
+                || l.contains("release")
+        });
+        assert!(found, "{wait}\n{text}");
+    }
+    assert_eq!(
+        data["differs"].as_bool(),
+        Some(!told.iter().all(|l| l.starts_with("adopt")) || text.contains(" zone "))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,6 +36,7 @@ policy.ignore: A.* | a b | [a | a,a | é
 brakes.implicitPercent: -1 | 101 | none
 brakes.implicitTotal: -1 | 1000001
 brakes.explicitPercent: 101 | off
+http.allowAnonymousNudge: | yes | True | 1
 http.listen: | :8080 | 8080 | localhost:8080 | 0.0.0.0 | 0.0.0.0:65536
 log.level: | Info | warning | off
 log.format: | JSON | logfmt
@@ -60,7 +61,10 @@ fn refused_values_are_named_with_path_origin_and_what_is_allowed() {
             untried.remove(path);
         }
     }
-    assert_eq!(Vec::from_iter(untried), ["http.tokenFile", "powerdns.apiKeyFile"]);
+    assert_eq!(
+        Vec::from_iter(untried),
+        ["http.adminTokenFile", "http.hmacSecretFile", "http.tokenFile", "powerdns.apiKeyFile"]
+    );
 }
 
 /// Files, ` => `, and the line that each is refused with; `\n` is a line break of the file.

@@ -1,7 +1,6 @@
 //! Both models behind one loopback listener, and the product's own `Syncer` before it: what a pass does in a law is what
 //! the daemon sends.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,10 +14,11 @@ use dns_syncd::config::Secret;
 use dns_syncd::metrics::Metrics;
 use dns_syncd::plan::batch::Limits;
 use dns_syncd::plan::brakes::Brakes;
+use dns_syncd::plan::release::Released;
 use dns_syncd::plan::summary::Summary;
 use dns_syncd::plan::{Memory, Policy};
 use dns_syncd::powerdns::{self, Key, Limiter, Options};
-use dns_syncd::sync::Syncer;
+use dns_syncd::sync::{Asked, Syncer};
 use proptest::test_runner::TestCaseError;
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +111,10 @@ impl Rig {
         let holds = planned.into_iter().flat_map(|(_, plan)| plan.holds);
         let released = holds.filter_map(|hold| hold.digest).collect();
         self.world().begin();
-        let summary = self.runtime.block_on(self.syncer.pass(&released)).ok();
+        let released = Released::digests(&released);
+        let asked = Asked { released, ..Asked::default() };
+        self.runtime.block_on(self.syncer.asked(asked));
+        let summary = self.runtime.block_on(self.syncer.pass()).ok().map(|passed| passed.summary);
         self.world().end();
         summary
     }
@@ -121,7 +124,7 @@ impl Rig {
     pub fn held_pass(&self) -> (Summary, (usize, usize)) {
         let before = self.world().pdns.zones.len();
         self.world().begin();
-        let summary = self.runtime.block_on(self.syncer.pass(&BTreeSet::new())).unwrap();
+        let summary = self.runtime.block_on(self.syncer.pass()).unwrap().summary;
         self.world().end();
         let holds = summary.holds;
         (summary, (holds, before))
@@ -134,7 +137,8 @@ impl Rig {
 
     /// Somebody asks for a pass.
     pub fn forget(&self) {
-        self.runtime.block_on(self.syncer.forget());
+        let asked = Asked { all: true, ..Asked::default() };
+        self.runtime.block_on(self.syncer.asked(asked));
     }
 
     /// When the loop would make the next pass early.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::cluster::Place;
 use crate::model::{Comment, Rrset, Zone};
 use crate::reference::View;
-use crate::rig::{digests, policy, syncer};
+use crate::rig::{digests, lets_through, policy, syncer};
 use crate::scene::{Op, Places, Scene, stored};
 use crate::servers::plural;
 use crate::steps::{At, Fault, Step};
@@ -230,10 +230,11 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
+        self.daemon.asked(lets_through(released)).await;
         let (died, summary) = tokio::select! {
             biased;
             () = dead => (true, None),
-            summary = self.daemon.pass(released) => (false, summary.ok()),
+            passed = self.daemon.pass() => (false, passed.ok().map(|p| p.summary)),
         };
         self.recorder.release();
         self.recorder.heal();

@@ -16,10 +16,11 @@ use dns_syncd::config::Secret;
 use dns_syncd::metrics::Metrics;
 use dns_syncd::plan::batch::Limits;
 use dns_syncd::plan::brakes::Brakes;
+use dns_syncd::plan::release::Released;
 use dns_syncd::plan::summary::Summary;
 use dns_syncd::plan::{Memory, Policy};
 use dns_syncd::powerdns::{self, Key, Limiter, Options};
-use dns_syncd::sync::Syncer;
+use dns_syncd::sync::{Asked, Syncer};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -138,18 +139,19 @@ impl Rig {
         let daemons = &self.daemons[&self.rrsets];
         let (shared, interruptions) = (&self.shared, &mut self.interruptions);
         let (dead, summary) = self.runtime.block_on(async {
-            let mut pass = pin!(daemons[who].pass(released));
+            daemons[who].asked(lets_through(released)).await;
+            let mut pass = pin!(daemons[who].pass());
             loop {
                 tokio::select! {
                     biased;
                     () = death.notified() => return (true, None),
                     Some((other, waits)) = interruptions.recv() => {
                         shared.lock().begin(other, None);
-                        drop(daemons[other].pass(&BTreeSet::new()).await);
+                        drop(daemons[other].pass().await);
                         shared.lock().end(other);
                         waits.send(()).unwrap_or_default();
                     }
-                    summary = &mut pass => return (false, summary.ok()),
+                    passed = &mut pass => return (false, passed.ok().map(|p| p.summary)),
                 }
             }
         });
@@ -293,4 +295,9 @@ async fn serve(shared: &Shared, who: usize, mut stream: TcpStream) -> std::io::R
         Reply::Reset => stream.set_zero_linger(),
         Reply::Dead => Ok(()),
     }
+}
+
+/// What somebody asks for who lets go what these digests name.
+pub fn lets_through(digests: &BTreeSet<String>) -> Asked {
+    Asked { released: Released::digests(digests), ..Asked::default() }
 }

@@ -66,6 +66,14 @@ impl ConfigFile {
         self
     }
 
+    /// A new secret in a file that this key names; and the secret.
+    #[must_use]
+    pub fn with_secret(self, path: &str) -> (Self, String) {
+        let secret = random();
+        let file = self.folder.write(path, &format!("{secret}\n"));
+        (self.with(path, json!(file)), secret)
+    }
+
     /// The file.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("dns-syncd.yaml")

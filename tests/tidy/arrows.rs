@@ -5,7 +5,7 @@ use super::scan::{code, paths};
 
 /// Each module of the crate, in the order of `lib.rs`, with the modules that it may name besides itself.
 pub(crate) const MODULES: [(&str, &[&str]); 12] = [
-    ("admin", &["metrics", "trigger"]),
+    ("admin", &["api", "cluster", "dns", "metrics", "plan", "sync", "trigger"]),
     ("api", &["dns"]),
     (
         "cli",

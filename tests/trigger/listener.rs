@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dns_syncd::admin::{self, Admin};
+use dns_syncd::admin::{self, Access, Admin};
 use dns_syncd::metrics::Metrics;
 use dns_syncd::trigger::Trigger;
 use reqwest::{Method, StatusCode};
@@ -25,7 +25,11 @@ async fn without_a_token_nobody_nudges() {
     for token in [None, Some(""), Some("any")] {
         let (status, answer) = daemon.call(Method::POST, "/v1/sync", token).await;
         assert_eq!(status, 403);
-        assert!(answer["error"].as_str().unwrap().contains("set http.tokenFile"), "{answer}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(
+            error.contains("http.tokenFile") && error.contains("http.hmacSecretFile"),
+            "{error}"
+        );
     }
     // A file that is empty, or not there, is no token either.
     drop(daemon);
@@ -165,7 +169,9 @@ async fn health_fails_when_a_pass_is_due_and_nothing_moves() {
     let admin = Arc::new(Admin {
         trigger: trigger.clone(),
         metrics: metrics.clone(),
-        token_file: None,
+        access: Access::default(),
+        syncer: None,
+        limiter: admin::limiter(),
         deadline: 1500,
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,13 @@
-{{/* Where the two secrets come from: the Secret's name, or nothing. (list $ VALUE-NAME SUFFIX) */}}
+{{/* The secrets: value's name, name of the volume and end of the created Secret's name, file in the volume, option that names the
+file. */}}
+{{- define "dns-syncd.secrets" -}}
+- {value: apiKey, volume: api-key, file: key, section: powerdns, option: apiKeyFile, what: the PowerDNS API key}
+- {value: nudgeToken, volume: nudge-token, file: token, section: http, option: tokenFile, what: the token for nudges}
+- {value: hmacSecret, volume: hmac-secret, file: secret, section: http, option: hmacSecretFile, what: the secret that signs nudges}
+- {value: adminToken, volume: admin-token, file: token, section: http, option: adminTokenFile, what: the token of administrators}
+{{- end -}}
+
+{{/* Where a secret comes from: the Secret's name, or nothing. (list $ VALUE-NAME SUFFIX) */}}
 {{- define "dns-syncd.secretName" -}}
 {{- $root := index . 0 -}}
 {{- $secret := index $root.Values.secrets (index . 1) -}}
@@ -26,15 +35,13 @@
 {{- range .Values.env -}}
 {{- if has .name (list "PDNS_API_KEY" "PDNS_API_KEY_FILE" "DNS_SYNCD_POWERDNS__API_KEY_FILE") }}{{ $fromEnv = true }}{{ end -}}
 {{- end -}}
-{{- $secret := include "dns-syncd.apiKeySecret" . -}}
-{{- if and $secret $config.powerdns.apiKeyFile -}}
-{{- fail "config.powerdns.apiKeyFile and secrets.apiKey both give the PowerDNS API key: leave one empty" -}}
+{{- range include "dns-syncd.secrets" . | fromYamlArray -}}
+{{- if and (include "dns-syncd.secretName" (list $ .value .volume)) (index $config .section .option) -}}
+{{- fail (printf "config.%s.%s and secrets.%s both give %s: leave one empty" .section .option .value .what) -}}
 {{- end -}}
-{{- if not (or $secret $config.powerdns.apiKeyFile $fromEnv) -}}
+{{- end -}}
+{{- if not (or (include "dns-syncd.apiKeySecret" .) $config.powerdns.apiKeyFile $fromEnv) -}}
 {{- fail "there is no PowerDNS API key: name a Secret that holds it in secrets.apiKey.existingSecret (its key in secrets.apiKey.key), or give the key in secrets.apiKey.value" -}}
-{{- end -}}
-{{- if and (include "dns-syncd.nudgeTokenSecret" .) $config.http.tokenFile -}}
-{{- fail "config.http.tokenFile and secrets.nudgeToken both give the token for nudges: leave one empty" -}}
 {{- end -}}
 {{- if and (eq $config.policy.orphanZones "delete") $config.namespaces -}}
 {{- fail "config.policy.orphanZones: delete needs an empty config.namespaces: a zone of a namespace that is not read looks like an orphan" -}}
@@ -44,8 +51,11 @@
 {{/* The configuration file: what is written in config, and where the secrets are mounted. */}}
 {{- define "dns-syncd.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- if include "dns-syncd.apiKeySecret" . }}{{ $_ := set $config.powerdns "apiKeyFile" "/etc/dns-syncd/api-key/key" }}{{ end -}}
-{{- if include "dns-syncd.nudgeTokenSecret" . }}{{ $_ := set $config.http "tokenFile" "/etc/dns-syncd/nudge-token/token" }}{{ end -}}
+{{- range include "dns-syncd.secrets" . | fromYamlArray -}}
+{{- if include "dns-syncd.secretName" (list $ .value .volume) -}}
+{{- $_ := set (index $config .section) .option (printf "/etc/dns-syncd/%s/%s" .volume .file) -}}
+{{- end -}}
+{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
 

@@ -50,6 +50,9 @@ pub struct Dialect {
 }
 
 impl Dialect {
+    /// What every supported version understands.
+    pub const OLDEST: Dialect = Dialect { unescapes_twice: false, names_newer_keys: false };
+
     /// The dialect that a version understands.
     #[must_use]
     pub fn of(version: Version) -> Dialect {

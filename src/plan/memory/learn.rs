@@ -34,6 +34,7 @@ impl Memory {
         self.turn = self.turn.wrapping_add(1);
         self.learn_reads(lesson.snapshot, now, &mut roll);
         self.learn_proven(lesson);
+        self.learn_released(lesson, now);
         let version = lesson.snapshot.server.capabilities.map(|c| c.version);
         if lesson.snapshot.server.zones.is_err() {
             return;
@@ -107,6 +108,14 @@ impl Memory {
         self.proven.retain(|uid, _| unread(uid));
         self.proven
             .extend(lesson.proven.iter().map(|(uid, generation)| (uid.clone(), *generation)));
+    }
+
+    /// What was let through and carried out in all zones concerned was let through once.
+    fn learn_released(&mut self, lesson: Lesson<'_>, now: u64) {
+        let zones = &lesson.applied.zones;
+        let done = |zone: &Name| zones.get(zone).is_some_and(ZoneApplied::is_done);
+        let holds = &lesson.plan.let_through;
+        self.released.expire(now, holds.iter().filter(|hold| hold.zones.iter().all(done)));
     }
 
     fn learn_zone(
@@ -251,7 +260,7 @@ fn in_vain(rtype: RecordType, change: &Change) -> String {
 
 /// Declared contents as one line, in the oldest server's spelling.
 fn text(contents: &Contents) -> String {
-    let dialect = Dialect::of(Version { major: 4, minor: 7, patch: 0 });
+    let dialect = Dialect::OLDEST;
     let values: Vec<String> = contents.values().iter().map(|v| v.print(dialect)).collect();
     format!("{} {}", contents.ttl(), values.join(" | "))
 }

@@ -6,18 +6,22 @@
 //! recall    a plan with what is known to fail, and what keeps its word through an outage
 //! learn     the answers of a pass
 //! wait      how long until another pass can help
+//! troubles  all that, for a person
 //! ```
 
 mod learn;
 mod recall;
+mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use learn::Lesson;
+pub use show::Trouble;
 
 use super::change::{Change, NameChange};
 use super::note::NOTE_ACCOUNT;
 use super::outcome::{Failure, ZoneApplied};
+use super::release::Released;
 use crate::dns::name::Name;
 use crate::dns::rdata::Version;
 use crate::dns::rrset::RecordType;
@@ -42,6 +46,8 @@ const CRASHES: u32 = 2;
 pub struct Memory {
     /// When each zone's mark was acknowledged.
     pub marks: BTreeMap<Name, u64>,
+    /// What a person lets through.
+    pub released: Released,
     /// Passes so far: zones take turns at being first.
     pub turn: usize,
     server: Option<Backoff>,
@@ -135,14 +141,14 @@ impl Memory {
         rests.map(|(zone, (_, why))| (zone.clone(), why.clone())).collect()
     }
 
-    /// Forgets every failure: somebody says that it is worth another try. What was acknowledged in vain is tried too, and
-    /// goes on counting: where each edit brings a nudge, it would never be found out otherwise.
-    pub fn forget(&mut self) {
+    /// Forgets what failed in some zones: somebody says that it is worth another try. What was acknowledged in vain is
+    /// tried too, and goes on counting: where each edit brings a nudge, it would never be found out otherwise.
+    pub fn forget(&mut self, of: impl Fn(&Name) -> bool) {
         self.server = None;
-        self.reads.clear();
-        self.writes.clear();
-        self.names.retain(|_, row| row.in_vain);
-        for row in self.names.values_mut() {
+        self.reads.retain(|zone, _| !of(zone));
+        self.writes.retain(|zone, _| !of(zone));
+        self.names.retain(|(zone, _), row| row.in_vain || !of(zone));
+        for (_, row) in self.names.iter_mut().filter(|((zone, _), _)| of(zone)) {
             row.backoff = Backoff::default();
         }
     }

@@ -1,0 +1,37 @@
+//! What needs no secret: health, readiness, metrics.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::{Admin, error};
+use crate::trigger::Phase;
+
+/// Fails when a pass is due or running and nothing has moved within the deadline.
+pub(super) async fn healthz(State(admin): State<Arc<Admin>>) -> Response {
+    let state = admin.trigger.state();
+    let still = admin.metrics.still_for();
+    if (state.phase == Phase::Passing || state.due) && still > admin.deadline {
+        let message = format!("nothing has moved for {} s", still / 1000);
+        return error(StatusCode::SERVICE_UNAVAILABLE, &message);
+    }
+    "ok\n".into_response()
+}
+
+/// Ready once a pass has come to its end.
+pub(super) async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
+    if admin.trigger.state().ready {
+        return "ok\n".into_response();
+    }
+    error(StatusCode::SERVICE_UNAVAILABLE, "no pass has come to its end yet")
+}
+
+/// All series as text (Prometheus exposition format 0.0.4).
+pub(super) async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    match admin.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
+        Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, &e.to_string()),
+    }
+}

@@ -1,0 +1,71 @@
+//! The connections of the listener, with bounds on what a client may hold: a slow one, or many, must not starve the
+//! probes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Longest time that the head of a request may take to arrive, and that a connection may rest between two.
+const HEAD: Duration = Duration::from_secs(10);
+/// Connections at a time; further ones wait to be accepted.
+const CONNECTIONS: usize = 512;
+/// Bytes of a request's head.
+const HEAD_SIZE: usize = 16 * 1024;
+/// Wait after an accept that failed, as it does when the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `stop` is cancelled and every request that has begun has its answer.
+///
+/// # Errors
+/// If the listener's address cannot be told, which would mean that it is closed.
+pub(super) async fn serve(
+    listener: TcpListener,
+    app: Router,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    listener.local_addr()?;
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_SIZE);
+    let (graceful, slots) = (GracefulShutdown::new(), Arc::new(Semaphore::new(CONNECTIONS)));
+    loop {
+        let accepted = async {
+            // Never closed.
+            let slot = slots.clone().acquire_owned().await.ok();
+            (listener.accept().await, slot)
+        };
+        let (accepted, slot) = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = accepted => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                pause().await;
+                continue;
+            }
+        };
+        let service = TowerToHyperService::new(app.clone());
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            // What a client does wrong is no concern of the daemon's.
+            let _ = connection.await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    graceful.shutdown().await;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "nothing else tells when a descriptor is free again")]
+async fn pause() {
+    tokio::time::sleep(PAUSE).await;
+}

@@ -1,0 +1,110 @@
+//! What a person lets through of what the brakes hold: exactly that, once, and not for long.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::brakes::{Brake, Hold};
+
+/// How long a release counts, in milliseconds: a pass may fail, but nobody stands by a decision of yesterday.
+const LASTS: u64 = 600_000;
+
+/// Releases by digest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    granted: BTreeMap<String, Granted>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Granted {
+    /// The hold that was shown; `None` where the digest alone is known.
+    hold: Option<(Brake, BTreeSet<String>)>,
+    /// On the pass's clock; `None` until a pass has taken it in.
+    until: Option<u64>,
+}
+
+impl Released {
+    /// Exactly these holds.
+    #[must_use]
+    pub fn holds<'a>(holds: impl Iterator<Item = &'a Hold>) -> Released {
+        let granted = |hold: &Hold| {
+            let shown = Some((hold.brake, hold.what.clone()));
+            Some((hold.digest.clone()?, Granted { hold: shown, until: None }))
+        };
+        Released { granted: holds.filter_map(granted).collect() }
+    }
+
+    /// Whatever has one of these digests.
+    #[must_use]
+    pub fn digests(digests: &BTreeSet<String>) -> Released {
+        let granted = |digest: &String| (digest.clone(), Granted { hold: None, until: None });
+        Released { granted: digests.iter().map(granted).collect() }
+    }
+
+    /// Adds further ones.
+    pub fn extend(&mut self, other: Released) {
+        self.granted.extend(other.granted);
+    }
+
+    /// Adds those of a person who asks at `now`.
+    pub fn grant(&mut self, asked: Released, now: u64) {
+        let until = Some(now + LASTS);
+        self.granted
+            .extend(asked.granted.into_iter().map(|(digest, g)| (digest, Granted { until, ..g })));
+    }
+
+    /// Whether nothing is held here that was not let through: the same, or what is left of it after a pass that failed in
+    /// its middle.
+    #[must_use]
+    pub fn covers(&self, hold: &Hold) -> bool {
+        let same = hold.digest.as_ref().is_some_and(|digest| self.granted.contains_key(digest));
+        let rest = self.granted.values().filter_map(|g| g.hold.as_ref());
+        same || rest
+            .into_iter()
+            .any(|(brake, what)| *brake == hold.brake && hold.what.is_subset(what))
+    }
+
+    /// Ends what has had its time, and what a pass carried out to the end: these holds without a failure.
+    pub fn expire<'a>(&mut self, now: u64, done: impl Iterator<Item = &'a Hold>) {
+        self.granted.retain(|_, g| g.until.is_none_or(|until| now < until));
+        for hold in done {
+            self.granted.retain(|digest, g| {
+                let rest = g
+                    .hold
+                    .as_ref()
+                    .is_some_and(|(brake, what)| *brake == hold.brake && hold.what.is_subset(what));
+                !rest && hold.digest.as_ref() != Some(digest)
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(what: &[&str]) -> Hold {
+        let what = what.iter().map(|&w| w.to_owned()).collect();
+        Hold::new(Brake::Deletes, "why".to_owned(), what, BTreeSet::new())
+    }
+
+    #[test]
+    fn a_release_covers_what_was_shown_and_what_is_left_of_it() {
+        let mut released = Released::default();
+        released.grant(Released::holds([hold(&["a A", "b A"])].iter()), 0);
+        assert!(released.covers(&hold(&["a A", "b A"])) && released.covers(&hold(&["b A"])));
+        assert!(!released.covers(&hold(&["a A", "b A", "c A"])), "more than was shown");
+        let other = Hold { brake: Brake::Missing, ..hold(&["b A"]) };
+        assert!(!released.covers(&other), "another brake");
+    }
+
+    #[test]
+    fn a_release_ends_with_its_time_or_once_it_is_carried_out() {
+        let mut released = Released::default();
+        released.grant(Released::holds([hold(&["a A", "b A"]), hold(&["c A"])].iter()), 0);
+        released.expire(1, [hold(&["b A"])].iter());
+        assert!(!released.covers(&hold(&["a A", "b A"])), "it was for once");
+        released.expire(LASTS - 1, [].iter());
+        assert!(released.covers(&hold(&["c A"])));
+        released.expire(LASTS, [].iter());
+        assert!(!released.covers(&hold(&["c A"])));
+    }
+}
