@@ -283,6 +283,7 @@ impl Task<'_> {
             let unnoted = batch.unnoted();
             match self.send(batch).await {
                 Ok(follow_up) => queue.extend(follow_up),
+                Err(failure) if self.is_well(&mut queue, &failure).await => {}
                 Err(failure) => stopped = Some(failure),
             }
             // A note written after one of these failed would end the evidence that it rests on.

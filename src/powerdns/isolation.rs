@@ -3,7 +3,8 @@
 //!
 //! Bounds, for n names of which k are bad. Named by the text: k requests more. Not named: at most 1 + 2k·⌈log₂ n⌉ in all.
 //! A 5xx or a connection that breaks: the same, with one read before each halving, and given up once two single names
-//! have failed with nothing written in between, so a server that fails everything costs ⌈log₂ n⌉ + 2 writes.
+//! have failed with nothing written in between, nor a third one from the other end of what is left: a server that fails
+//! everything costs ⌈log₂ n⌉ + 3 writes.
 
 use std::collections::BTreeSet;
 
@@ -101,6 +102,29 @@ impl Task<'_> {
         // It is not these names that fail.
         self.out.isolated.retain(|name, _| !self.failing.contains(name));
         Err(failure)
+    }
+
+    /// Whether the names that failed in a row are to blame, and not the server: it takes another name, the last one in
+    /// `queue`, which is as far from them as can be. Bad ones are often neighbours, and would keep all the others waiting.
+    pub(super) async fn is_well(&mut self, queue: &mut [Batch], failure: &Failure) -> bool {
+        // What must go before any note is written is not overtaken.
+        let ordered = queue.iter().any(|batch| !batch.unnoted().is_empty());
+        let Some(last) = queue.first_mut().filter(|_| self.failing.len() >= FAILING && !ordered)
+        else {
+            return false;
+        };
+        let Some((name, change)) = last.names.pop_last() else { return false };
+        let probe = Batch { names: Names::from([(name.clone(), change.clone())]) };
+        let sent = self.client().patch(self.id, probe.to_json(self.applier.dialect)).await;
+        let Ok(proof) = sent else {
+            last.names.insert(name, change);
+            return false;
+        };
+        self.done(&name, &change, proof);
+        for name in self.failing.drain(..) {
+            self.out.isolated.insert(name, (None, failure.clone()));
+        }
+        true
     }
 
     fn crashed(&mut self, batch: &Batch, gone: bool, failure: &Failure) {

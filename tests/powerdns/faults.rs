@@ -41,10 +41,10 @@ async fn after_a_fault_that_strikes_all_the_rest_of_the_zone_is_not_tried() {
     let (done, failed) = outcomes(&world.apply(ZONE, &writes(ZONE, many(ZONE, 1200))).await);
     assert_eq!(done, 0);
     let count = |wanted: fn(&Failure) -> bool| failed.values().filter(|f| wanted(f)).count();
-    // Down to one name and its neighbour: it is not the names that fail.
+    // Down to one name and its neighbour, and one from the other end: it is not the names that fail.
     assert_eq!(count(|f| matches!(f, Failure::Status(500))), 2);
     assert_eq!(count(|f| matches!(f, Failure::NotSent(_))), 1198);
-    assert_eq!(world.patches().len(), 9 + 2);
+    assert_eq!(world.patches().len(), 9 + 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

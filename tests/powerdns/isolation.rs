@@ -156,6 +156,28 @@ async fn one_that_the_server_fails_on_costs_its_name_alone() {
     }
 }
 
+/// Neighbours that the server fails on are not the server; a server that fails everything is found out soon.
+#[tokio::test(flavor = "multi_thread")]
+async fn neighbours_that_the_server_fails_on_cost_their_names_alone() {
+    let fails = || Action::Answer(500, json!({"error": "Internal Server Error"}));
+    let world = World::usual().await;
+    world.zone(ZONE).await;
+    let bad = ["n100.iso.example.", "n101.iso.example.", "n102.iso.example."];
+    world.recorder.always(move |r| r.is_write() && bad.iter().any(|n| mentions(r, n)), fails());
+    let applied = world.apply(ZONE, &writes(ZONE, many(ZONE, 200))).await;
+    assert_eq!(applied.isolated.len(), 3, "each is remembered: {:?}", applied.isolated);
+    let (done, failed) = outcomes(&applied);
+    assert_eq!((done, failed.len()), (197, 3), "{failed:?}");
+    assert_eq!(served(&world).await, 197);
+
+    let world = World::usual().await;
+    world.zone(ZONE).await;
+    world.recorder.always(|r| r.method == "PATCH", fails());
+    let applied = world.apply(ZONE, &writes(ZONE, many(ZONE, 200))).await;
+    assert!(applied.stopped && applied.isolated.is_empty(), "{:?}", applied.isolated);
+    assert_eq!(world.patches().len(), 1 + 8 + 1 + 1, "⌈log₂ 200⌉ + 3");
+}
+
 /// A zone whose records the server fails on is made without them, and they are written one by one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_zone_is_made_without_what_the_server_fails_on() {
