@@ -205,3 +205,26 @@ async fn a_rename_of_a_whole_zone_stays_held() {
     assert_eq!(query(dns, "m7.mass.example", "A").await.answers, ["192.0.2.1"]);
     estate.assert_quiet().await;
 }
+
+/// What a brake holds is in the daemon's metrics, for as long as it does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_is_counted_while_it_lasts() {
+    let estate = Estate::noted("counted").await;
+    estate.zone("z", "counted.example").await;
+    let sets = sets(&estate, "z", 12).await;
+    let mut running = daemon::run(&estate.config).await;
+    running.nudge("25s").await;
+    let none = "dns_syncd_deletion_holds 0";
+    assert!(running.metrics().await.lines().any(|line| line == none));
+    vanish(&estate, &sets[..6]).await;
+    running.nudge("25s").await;
+    let metrics = running.metrics().await;
+    assert!(metrics.lines().any(|line| line == "dns_syncd_deletion_holds 1"), "{metrics}");
+    for n in 0..6 {
+        let name = format!("n{n}");
+        estate.a(&format!("z-{name}"), "z", &[(&name, "192.0.2.1")]).await;
+    }
+    running.nudge("25s").await;
+    assert!(running.metrics().await.lines().any(|line| line == none), "they are back");
+    running.terminate().await;
+}

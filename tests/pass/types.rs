@@ -1,12 +1,13 @@
 //! All fourteen types from `config/samples`, as a newcomer applies them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::daemon;
 use crate::support::estate::Estate;
 use crate::support::objects;
 use crate::support::pdns::{Backend, Options, Pdns};
 use crate::support::query::query;
-use crate::support::recorder::Server;
+use crate::support::recorder::{Action, Server};
 use crate::support::root;
 
 /// The record set samples, moved to another namespace and zone.
@@ -78,4 +79,32 @@ async fn fourteen_types_are_served_and_a_second_pass_is_silent() {
     estate.assert_quiet().await;
     assert_eq!(estate.pdns.serial("demo.example").await, serial, "the serial has not moved");
     assert!(estate.writes_to(Server::PowerDns).is_empty());
+}
+
+/// A server that comes back as another version is spoken to in that one's way, by the process that runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_can_do_is_asked_again_in_each_pass() {
+    let estate = Estate::new("upgrade").await;
+    if estate.pdns.version() >= (5, 1, 0) {
+        println!("skipped: there is no newer dialect");
+        return;
+    }
+    estate.zone("z", "upgrade.example").await;
+    let txt = |text: &str| json!([{"name": "t", "txt": {"content": text}}]);
+    let set = estate.set("t", "z", "TXT", txt("one")).await;
+    let mut running = daemon::run(&estate.config).await;
+    running.nudge("25s").await;
+    assert_eq!(estate.programmed(&set).await.0, "True");
+    estate.recorder.always(
+        |r| r.server == Server::PowerDns && r.path.ends_with("/servers/localhost"),
+        Action::Edit(|server| server["version"] = json!("5.1.5")),
+    );
+    estate.edit(&set, json!({"records": txt(r"a\b")})).await;
+    estate.recorder.clear();
+    running.nudge("25s").await;
+    let body = estate.writes_to(Server::PowerDns)[0].body.clone().unwrap();
+    let content = body["rrsets"][0]["records"][0]["content"].as_str().unwrap().to_owned();
+    // 5.1 resolves escapes twice.
+    assert_eq!(content, r#""a\\\\b""#);
+    running.terminate().await;
 }
