@@ -186,10 +186,10 @@ fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, 
     }
     let Some(percent) = brakes.explicit_percent else { return out };
     // What goes with its DNSZone; whoever else ends of that domain says nothing about the sets of the one that is served.
-    let along: BTreeSet<&String> = terminating(plan).flat_map(|o| o.entries.keys()).collect();
+    let along = terminating(plan).flat_map(|o| o.entries.keys().map(String::as_str));
+    let along: BTreeSet<&str> = along.collect();
     let explicit = |by: &str, why| {
-        matches!(why, DeleteReason::Going | DeleteReason::Lost)
-            && !along.iter().any(|uid| *uid == by)
+        matches!(why, DeleteReason::Going | DeleteReason::Lost) && !along.contains(by)
     };
     for (zone, keys) in per_zone(&deletes(plan, explicit)) {
         let size = size(snapshot, &zone);
