@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix soak evidence env fmt
+.PHONY: help demo test test-matrix soak mutants evidence env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -19,6 +19,9 @@ soak: ## random sequences with faults for MINUTES=10, on models and on real serv
 	@tests/env/build >/dev/null
 	@SOAK_MINUTES=$(or $(MINUTES),10) tests/env/with-apiserver \
 		cargo test --locked --quiet --profile soak --test soak -- --nocapture --test-threads=3
+
+mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE=400 by SEED=1, in shards: SHARD=1/4
+	@tests/env/mutants
 
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence

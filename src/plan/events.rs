@@ -37,9 +37,10 @@ pub struct Event {
 
 fn event(kind: &'static str, meta: &Meta, reason: &'static str, note: &str) -> Event {
     let good = matches!(reason, reason::PROGRAMMED | "ZoneCreated" | "ZoneDeleted");
-    let transition = !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted");
+    let told_by_status =
+        !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted" | "ReleasedWithoutZone");
     let note = note.chars().take(NOTE).collect();
-    Event { kind, meta: meta.clone(), transition, warning: !good, reason, note }
+    Event { kind, meta: meta.clone(), transition: told_by_status, warning: !good, reason, note }
 }
 
 /// The event of a record set whose state changes. One that was not served yet and goes on waiting makes none.
@@ -98,6 +99,12 @@ pub(super) fn deleted(object: &ObjectPlan, zone: &Name, left: &[Leftover]) -> Ev
         ),
     };
     event(KIND_ZONE, &object.meta, "ZoneDeleted", &format!("zone {zone} was deleted{with}"))
+}
+
+/// The event of a record set that is let go although nothing tells where it was written.
+pub(super) fn homeless(set: &SetPlan) -> Event {
+    let note = "it was let go: its DNSZone does not exist and no note tells where it was written; RRsets that are left of it are nobody's";
+    event(KIND_RECORD_SET, &set.meta, "ReleasedWithoutZone", note)
 }
 
 fn is_true(conditions: &[Condition]) -> bool {

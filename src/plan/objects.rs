@@ -103,7 +103,7 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
             status: facts.zone.status.clone(),
             domain: facts.domain.clone(),
             standing: facts.standing.clone(),
-            controller: controller(world, facts, &facts.zone.status.conditions),
+            controller: controller_of_zone(world, facts, zone),
             secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),
             nameservers: nameservers(world, facts),
             written_nameservers: zone.and_then(|z| written_nameservers(facts, z)),
@@ -117,6 +117,17 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
         (meta.uid.clone(), object)
     });
     plans.collect()
+}
+
+fn controller_of_zone(
+    world: &World<'_>,
+    facts: &ZoneFacts<'_>,
+    zone: Option<&ZonePlan>,
+) -> Controller {
+    let noted = || {
+        zone.is_some_and(|z| sets_of(world, facts).any(|s| z.carried.contains_key(&s.set.meta.uid)))
+    };
+    controller(world, facts, &facts.zone.status.conditions, noted)
 }
 
 fn sets_of<'a>(world: &World<'a>, facts: &ZoneFacts<'_>) -> impl Iterator<Item = &'a SetFacts<'a>> {
@@ -234,7 +245,7 @@ fn remark(world: &World<'_>, facts: &ZoneFacts<'_>) -> Option<String> {
 
 fn deletion(world: &World<'_>, facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> Option<Deletion> {
     let meta = &facts.zone.meta;
-    let other = controller(world, facts, &facts.zone.status.conditions);
+    let other = controller_of_zone(world, facts, zone);
     if other == Controller::OtherAccepted
         || facts.standing != Standing::Terminating
         || !world.policy.holds_zone(meta)

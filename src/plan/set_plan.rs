@@ -71,6 +71,8 @@ pub struct SetPlan {
     /// Names that its status lists as programmed and its spec has lost, with the RRset that must go; `None`
     /// where that cannot be told in this pass.
     pub lost: BTreeMap<String, Option<Trace>>,
+    /// It is going and was programmed, but neither a DNSZone nor a note tells where: what is left of it is nobody's.
+    pub homeless: bool,
     /// Why absence cannot be proved in this pass.
     pub blocked: Option<String>,
     /// Owner references that may go once `traces` are proved gone: the complete new list.
@@ -116,7 +118,12 @@ pub(super) fn set_plans(
         let secure = secure_set(world, facts);
         let repointed = repointed(world, facts, secure.as_ref());
         let watches = facts.going || repointed.is_some();
+        let traces = traces(facts, &belongings);
+        let unresolved = facts.going && facts.place == Place::Unresolved;
         let plan = SetPlan {
+            homeless: unresolved
+                && traces.is_empty()
+                && facts.set.status.names.iter().any(was_programmed),
             meta: meta.clone(),
             status: facts.set.status.clone(),
             accepted: facts.accepted.clone(),
@@ -124,13 +131,14 @@ pub(super) fn set_plans(
             partly_known: facts.declared.partly_known,
             going: facts.going,
             finalized: world.policy.holds_set(meta),
-            controller: zone.map_or(Controller::Ours, |z| controller_of_set(world, z, facts)),
+            controller: zone
+                .map_or(Controller::Ours, |z| controller_of_set(world, z, facts, zones)),
             unsecured: None,
             secure,
             lost: if speaks_here { lost(facts, zones) } else { BTreeMap::new() },
             speaks_here,
             blocked: watches.then(|| blocked(world, facts)).flatten(),
-            traces: traces(facts, &belongings),
+            traces,
             repointed,
         };
         (meta.uid.clone(), plan)
@@ -311,20 +319,31 @@ fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFac
 
 /// Who serves the class of the DNSZone that a set names. `Accepted` is another's word only where the set has not come
 /// from a DNSZone of ours: then it is our own, of the zone that it has left.
-fn controller_of_set(world: &World<'_>, zone: &ZoneFacts<'_>, facts: &SetFacts<'_>) -> Controller {
+fn controller_of_set(
+    world: &World<'_>,
+    zone: &ZoneFacts<'_>,
+    facts: &SetFacts<'_>,
+    zones: &BTreeMap<Name, ZonePlan>,
+) -> Controller {
+    let noted = || {
+        let plan = zone.domain.as_ref().and_then(|d| zones.get(d));
+        plan.is_some_and(|p| p.carried.contains_key(&facts.set.meta.uid))
+    };
     let came =
         facts.set.meta.owners.iter().any(is_zone) && !facts.refers_to(Some(&zone.zone.meta.uid));
-    match controller(world, zone, &facts.set.status.conditions) {
+    match controller(world, zone, &facts.set.status.conditions, noted) {
         Controller::OtherAccepted if came => Controller::Other,
         all @ (Controller::Ours | Controller::Other | Controller::OtherAccepted) => all,
     }
 }
 
-/// Who serves an object's class. A DNSZone whose uid our mark carries is not left to another yet.
+/// Who serves an object's class. A DNSZone whose uid our mark carries is not left to another yet, nor is what an RRset in
+/// its zone was noted for: a zone with an account of somebody else's text is never marked.
 pub(super) fn controller(
     world: &World<'_>,
     zone: &ZoneFacts<'_>,
     conditions: &[Condition],
+    noted: impl FnOnce() -> bool,
 ) -> Controller {
     let accepted = |c: &Condition| c.type_ == kind::ACCEPTED && c.status == Truth::True;
     if !matches!(zone.class, ClassState::Foreign(_)) {
@@ -333,7 +352,7 @@ pub(super) fn controller(
     let domain = zone.domain.as_ref();
     let mark = domain.and_then(|d| mark_of(&world.snapshot.server, d, world.policy));
     let ours = mark.is_some_and(|m| m.names(&zone.zone.meta.uid));
-    if !ours && conditions.iter().any(accepted) {
+    if !ours && conditions.iter().any(accepted) && !noted() {
         Controller::OtherAccepted
     } else {
         Controller::Other

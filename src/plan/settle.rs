@@ -78,6 +78,7 @@ fn settle_sets(
                 None => {
                     let stay = plan.finalizers.staying_on_set(&set.meta);
                     out.set_releases.push(Release { meta: set.meta.clone(), stay });
+                    out.events.extend(set.homeless.then(|| events::homeless(set)));
                 }
                 Some(why) => {
                     out.statuses.extend(set_status(set, &pending_deletion(set, &why), now));

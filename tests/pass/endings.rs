@@ -318,3 +318,23 @@ async fn a_zone_that_lost_its_object_is_reported_and_one_of_others_is_not() {
     assert!(estate.pdns.has_zone("orphan.example").await);
     assert!(estate.pdns.has_zone("foreign.example").await);
 }
+
+/// Whatever its class has become: also where the zone's account is somebody's text.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_in_a_zone_of_free_text_goes_although_its_class_is_anothers() {
+    let estate = Estate::noted("ftext").await;
+    let mut zone = native("ftext.example.", json!([]));
+    zone["account"] = json!("billing: ACME");
+    estate.pdns.create_zone(&zone).await;
+    estate.zone("z", "ftext.example").await;
+    let set = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let kept = estate.a("kept", "z", &[("kept", "192.0.2.1")]).await;
+    estate.once().await;
+    let class = json!({"apiVersion": objects::API_VERSION, "kind": "DNSZoneClass", "metadata": {"name": estate.class}});
+    objects::patch(&estate.client, &class, &json!({"spec": {"controllerName": "other"}})).await;
+    estate.delete(&set).await;
+    daemon::once(&estate.config).await;
+    assert!(estate.pdns.rrset("ftext.example", "www.ftext.example.", "A").await.is_none());
+    assert_ne!(estate.programmed(&kept).await.0, "True", "its class is not ours any more");
+    assert!(estate.get(&set).await.is_none());
+}

@@ -116,3 +116,21 @@ async fn the_event_of_a_deleted_zone_lists_what_nobody_noted() {
         .collect();
     assert!(told.iter().any(|note| note.contains("hand.list.example")), "{told:?}");
 }
+
+/// Without a DNSZone and without notes nobody knows where a set was written: it goes, and that is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_is_let_go_without_a_home_is_told() {
+    let estate = Estate::new("homeless").await;
+    let zone = estate.zone("z", "homeless.example").await;
+    let set = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    // The server loses the zone and the cluster its DNSZone.
+    estate.pdns.delete_zone("homeless.example").await;
+    objects::patch(&estate.client, &zone, &json!({"metadata": {"finalizers": null}})).await;
+    estate.delete(&zone).await;
+    estate.delete(&set).await;
+    estate.recorder.clear();
+    estate.once().await;
+    assert!(estate.get(&set).await.is_none());
+    assert_eq!(told(&estate), ["ReleasedWithoutZone DNSRecordSet www"]);
+}
