@@ -38,7 +38,9 @@ struct Query {
 /// began after the request; 202 if that does not end in time, 503 if the daemon ends before. 400 names what is wrong
 /// with the query, 409 a digest that holds nothing now.
 pub(super) async fn sync(State(admin): State<Arc<Admin>>, request: Request) -> Response {
-    match nudge(&admin, request).await {
+    let answer = nudge(&admin, request).await;
+    admin.metrics.nudge(if answer.is_ok() { "accepted" } else { "refused" });
+    match answer {
         Ok(answer) | Err(answer) => answer,
     }
 }

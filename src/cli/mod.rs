@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{ApiKey, Config, Errors, Secret, Sources};
+use crate::config::{ApiKey, Config, Errors, Interval, Secret, Sources};
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
 use crate::plan::brakes::Brakes;
@@ -148,6 +148,7 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
     let failed = |what, why: String| StartError::Setup { what, why };
     let metrics = Metrics::new().map_err(|e| failed("metrics", e.to_string()))?;
     let metrics = Arc::new(metrics);
+    settings(config, &metrics);
     let kube = kube::Config::infer().await.map_err(|e| StartError::Kubeconfig(Box::new(e)))?;
     let kube =
         kube::Client::try_from(kube).map_err(|e| failed("the cluster's client", e.to_string()))?;
@@ -181,6 +182,26 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
         metrics,
         memory: Mutex::new(Memory::default()),
     })
+}
+
+/// Shows the numbers by which a daemon's pace is judged.
+#[expect(clippy::cast_precision_loss, reason = "no option has numbers that large")]
+fn settings(config: &Config, metrics: &Metrics) {
+    let (pdns, kubernetes) = (&config.powerdns, &config.kubernetes);
+    for (option, value) in [
+        ("powerdns.requestsPerSecond", f64::from(pdns.requests_per_second.get())),
+        ("powerdns.burst", f64::from(pdns.burst.get())),
+        ("powerdns.concurrency", pdns.concurrency as f64),
+        ("powerdns.requestTimeout", pdns.request_timeout.as_secs_f64()),
+        ("kubernetes.writesPerSecond", f64::from(kubernetes.writes_per_second.get())),
+        ("kubernetes.burst", f64::from(kubernetes.burst.get())),
+        ("kubernetes.concurrency", kubernetes.concurrency as f64),
+    ] {
+        metrics.setting(option, value);
+    }
+    if let Interval::Every(interval) = &config.interval {
+        metrics.setting("interval", interval.as_secs_f64());
+    }
 }
 
 /// What happened; the outer layers only name themselves.

@@ -249,11 +249,13 @@ impl Client {
             self.bucket.until_ready().await;
             slot
         };
+        let waits = self.metrics.begin();
         let _slot = tokio::select! {
             biased;
             () = self.stop.cancelled() => return Err(Error::Stopping),
             slot = leave => slot,
         };
+        self.metrics.throttled("kubernetes", waits);
         let answer = self.send(request).await;
         let code = match &answer {
             Ok(_) => "200".to_owned(),

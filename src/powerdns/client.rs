@@ -309,11 +309,13 @@ impl Client {
         body: Option<&Value>,
     ) -> Result<(u16, String), Error> {
         let write = method != Method::GET;
+        let waits = self.metrics.begin();
         let _permit = tokio::select! {
             biased;
             () = self.stop.cancelled() => return Err(Error::Stopping),
             permit = self.limiter.acquire(write) => permit,
         };
+        self.metrics.throttled("powerdns", waits);
         let Options { url, server_id, .. } = &self.options;
         let mut request = self
             .http
@@ -330,11 +332,12 @@ impl Client {
             let status = response.status().as_u16();
             Ok::<_, reqwest::Error>((status, response.bytes().await?))
         };
+        let began = self.metrics.begin();
         let (status, bytes) = answer.await.map_err(|e| {
-            self.metrics.powerdns_request(method.as_str(), "none");
+            self.metrics.powerdns_request(method.as_str(), "none", began);
             lost(&e)
         })?;
-        self.metrics.powerdns_request(method.as_str(), &status.to_string());
+        self.metrics.powerdns_request(method.as_str(), &status.to_string(), began);
         tracing::debug!(%method, path, status, "PowerDNS request");
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if (200..300).contains(&status) {

@@ -1,6 +1,8 @@
 //! The HTTP routes: who may nudge, what is refused and how it is said, what health and metrics show.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::estate::Estate;
+use crate::support::recorder::{Action, Server};
 use crate::support::{daemon, http_client, wait_for};
 use crate::watch::{PATIENCE, address, metric, wait_for_passes};
 
@@ -144,6 +147,9 @@ async fn metrics_are_those_of_a_scraper() {
         ("held", "gauge"),
         ("rrsets_left_alone", "gauge"),
         ("orphan_zones", "gauge"),
+        ("consecutive_failed_passes", "gauge"),
+        ("powerdns_request_duration_seconds", "histogram"),
+        ("throttle_wait_seconds_total", "counter"),
     ] {
         assert_eq!(kinds.get(format!("dns_syncd_{name}").as_str()), Some(&kind), "{name}: {text}");
     }
@@ -155,10 +161,52 @@ async fn metrics_are_those_of_a_scraper() {
         ("record_sets", "1"),
         ("zones", "1"),
         ("failed_changes", "0"),
+        ("consecutive_failed_passes", "0"),
+        ("setting{option=\"powerdns.concurrency\"}", "4"),
+        ("setting{option=\"powerdns.requestTimeout\"}", "1"),
     ] {
         let found = metric(&daemon, &format!("dns_syncd_{series}")).await;
         assert_eq!(found.to_string(), value, "{series}");
     }
+}
+
+/// Prometheus' own tool has nothing to say about them.
+#[tokio::test(flavor = "multi_thread")]
+async fn promtool_accepts_the_metrics() {
+    let estate = Estate::new("promtool").await;
+    estate.zone("z", "promtool.example").await;
+    let daemon = daemon::run(&estate.config).await;
+    assert_eq!(daemon.nudge("60s").await.0, 200);
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is there: tests/env/packages");
+    let text = daemon.metrics().await;
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
+}
+
+/// A pass that fails counts until one does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_passes_are_counted_in_a_row() {
+    let estate = Estate::new("row").await;
+    estate.zone("z", "row.example").await;
+    let daemon = daemon::run(&estate.config).await;
+    assert_eq!(daemon.nudge("60s").await.1["ok"], json!(true));
+    estate.recorder.always(|r| r.server == Server::PowerDns, Action::Reset);
+    for count in 1..3 {
+        daemon.nudge("60s").await;
+        assert!(metric(&daemon, "dns_syncd_consecutive_failed_passes").await >= f64::from(count));
+    }
+    estate.recorder.heal();
+    assert_eq!(daemon.nudge("60s").await.1["ok"], json!(true));
+    assert!(metric(&daemon, "dns_syncd_consecutive_failed_passes").await.abs() < 0.5);
+    assert!(metric(&daemon, "dns_syncd_nudges_total{result=\"accepted\"}").await >= 4.0);
 }
 
 /// Without the daemon around it, so that nobody waits for a minute: the listener with a deadline of its own.

@@ -1,13 +1,17 @@
 //! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
 #![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
 
+mod traffic;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use prometheus::{
-    Encoder, Gauge, Histogram, HistogramOpts, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounterVec, IntGauge, Opts, Registry,
+    TextEncoder,
 };
 
+use self::traffic::Traffic;
 use crate::plan::summary::Summary;
 
 /// All series of the process, and its monotonic clock.
@@ -19,8 +23,9 @@ pub struct Metrics {
     passes: IntCounterVec,
     pass_seconds: Histogram,
     last_success: Gauge,
-    powerdns: IntCounterVec,
-    kubernetes: IntCounterVec,
+    failures: IntGauge,
+    settings: GaugeVec,
+    traffic: Traffic,
     rrsets: IntCounterVec,
     record_sets: IntGauge,
     zones: IntGauge,
@@ -60,18 +65,21 @@ impl Metrics {
             "Unix time at the end of the last pass after which nothing had failed.",
         )?;
         registry.register(Box::new(last_success.clone()))?;
+        let build = Opts::new("dns_syncd_build_info", "Always 1; the version is a label.");
+        let build = GaugeVec::new(build, &["version"])?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
+        registry.register(Box::new(build))?;
+        let settings = Opts::new("dns_syncd_setting", "Numbers of the configuration in effect.");
+        let settings = GaugeVec::new(settings, &["option"])?;
+        registry.register(Box::new(settings.clone()))?;
         Ok(Metrics {
             passes: counter("passes_total", "Passes by result.", &["result"])?,
-            powerdns: counter(
-                "powerdns_requests_total",
-                "Requests to PowerDNS by method and status code; none: no answer.",
-                &["method", "code"],
+            failures: gauge(
+                "consecutive_failed_passes",
+                "Passes since the last one without a failure.",
             )?,
-            kubernetes: counter(
-                "kubernetes_writes_total",
-                "Writes to the API server by what was written and status code.",
-                &["what", "code"],
-            )?,
+            settings,
+            traffic: Traffic::new(&registry)?,
             rrsets: counter("rrset_changes_total", "Acknowledged RRset changes.", &["action"])?,
             record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
             zones: gauge("zones", "DNSZones that were input to the last pass.")?,
@@ -114,15 +122,39 @@ impl Metrics {
         self.now().saturating_sub(self.moved.load(Ordering::Relaxed))
     }
 
-    /// Counts a request to PowerDNS.
-    pub fn powerdns_request(&self, method: &str, code: &str) {
-        self.powerdns.with_label_values(&[method, code]).inc();
+    /// Counts a request to PowerDNS that was sent at `began`.
+    pub fn powerdns_request(&self, method: &str, code: &str, began: Instant) {
+        self.traffic.powerdns.with_label_values(&[method, code]).inc();
+        let seconds = began.elapsed().as_secs_f64();
+        self.traffic.powerdns_seconds.with_label_values(&[method]).observe(seconds);
         self.moved();
     }
 
     /// Counts a write to the API server.
     pub fn kubernetes_write(&self, what: &str, code: &str) {
-        self.kubernetes.with_label_values(&[what, code]).inc();
+        self.traffic.kubernetes.with_label_values(&[what, code]).inc();
+    }
+
+    /// Adds what a request to a server has waited for its limits.
+    pub fn throttled(&self, server: &str, began: Instant) {
+        let seconds = began.elapsed().as_secs_f64();
+        self.traffic.throttled.with_label_values(&[server]).inc_by(seconds);
+    }
+
+    /// Counts a request to `/v1/sync`: `accepted`, or `refused`.
+    pub fn nudge(&self, result: &str) {
+        self.traffic.nudges.with_label_values(&[result]).inc();
+    }
+
+    /// Shows a number of the configuration in effect, by the option's path.
+    pub fn setting(&self, option: &str, value: f64) {
+        self.settings.with_label_values(&[option]).set(value);
+    }
+
+    /// This moment, for the durations above.
+    #[must_use]
+    pub fn begin(&self) -> Instant {
+        Instant::now()
     }
 
     /// Counts a pass that came to an end. `unix` is the time in seconds.
@@ -133,6 +165,9 @@ impl Metrics {
         self.pass_seconds.observe(seconds);
         if clean {
             self.last_success.set(unix as f64);
+            self.failures.set(0);
+        } else {
+            self.failures.inc();
         }
         for (action, count) in [
             ("create", summary.created),
@@ -158,6 +193,7 @@ impl Metrics {
     /// Counts a pass that could not be made, because a list was incomplete.
     pub fn no_pass(&self) {
         self.passes.with_label_values(&["none"]).inc();
+        self.failures.inc();
     }
 
     /// The exposition format, version 0.0.4.

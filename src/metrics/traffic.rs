@@ -1,0 +1,61 @@
+//! Series of what goes in and out: requests to both servers, what the limits cost, nudges.
+
+use prometheus::{CounterVec, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+
+/// Upper bounds of a request's duration, in seconds: a list of one zone on loopback to the longest time-out that is sensible.
+const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+
+/// Requests, limits, nudges.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    pub(super) powerdns: IntCounterVec,
+    pub(super) powerdns_seconds: HistogramVec,
+    pub(super) kubernetes: IntCounterVec,
+    pub(super) throttled: CounterVec,
+    pub(super) nudges: IntCounterVec,
+}
+
+impl Traffic {
+    /// Registers them.
+    ///
+    /// # Errors
+    /// If two series have one name.
+    pub(super) fn new(registry: &Registry) -> Result<Traffic, prometheus::Error> {
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            let series = IntCounterVec::new(Opts::new(format!("dns_syncd_{name}"), help), labels)?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
+        let options = HistogramOpts::new(
+            "dns_syncd_powerdns_request_duration_seconds",
+            "Time from sending a request to PowerDNS to the end of its answer.",
+        );
+        let powerdns_seconds = HistogramVec::new(options.buckets(SECONDS.to_vec()), &["method"])?;
+        registry.register(Box::new(powerdns_seconds.clone()))?;
+        let throttled = Opts::new(
+            "dns_syncd_throttle_wait_seconds_total",
+            "Time that requests waited for a rate limit, a slot or the one writer, by server.",
+        );
+        let throttled = CounterVec::new(throttled, &["server"])?;
+        registry.register(Box::new(throttled.clone()))?;
+        Ok(Traffic {
+            powerdns: counter(
+                "powerdns_requests_total",
+                "Requests to PowerDNS by method and status code; none: no answer.",
+                &["method", "code"],
+            )?,
+            powerdns_seconds,
+            kubernetes: counter(
+                "kubernetes_writes_total",
+                "Writes to the API server by what was written and status code.",
+                &["what", "code"],
+            )?,
+            throttled,
+            nudges: counter(
+                "nudges_total",
+                "Requests to /v1/sync by what became of them.",
+                &["result"],
+            )?,
+        })
+    }
+}
