@@ -12,12 +12,16 @@ use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
+use crate::plan::change::Change;
 use crate::plan::document::Document;
 use crate::plan::memory::Lesson;
 use crate::plan::release::Released;
 use crate::plan::summary::Summary;
 use crate::plan::view::View;
-use crate::plan::{self, Applied, Evidence, Memory, Plan, Policy, Snapshot};
+use crate::plan::{
+    self, Applied, Evidence, Memory, Outcome, Plan, Policy, Snapshot, ZoneApplied, ZonePlan,
+    ZoneStep,
+};
 use crate::powerdns::{self, Applier, Reading};
 
 /// What somebody asks for beyond a pass.
@@ -189,10 +193,37 @@ impl Syncer {
         busy.rotate_left(turn);
         let zones = stream::iter(busy).map(|(name, zone)| async move {
             let answers = powerdns::apply_zone(applier, name, zone, || self.now()).await;
+            log_zone(name, zone, &answers);
             (name.clone(), answers)
         });
         Applied { zones: zones.buffer_unordered(self.concurrency.max(1)).collect().await }
     }
+}
+
+/// One line a zone that was written to: figures alone, since names and contents can be anybody's.
+fn log_zone(name: &Name, plan: &ZonePlan, answers: &ZoneApplied) {
+    if answers.remembered {
+        return;
+    }
+    let (mut written, mut deleted, mut adopted, mut failed) = (0, 0, 0, 0);
+    for ((owner, rtype), outcome) in &answers.keys {
+        let change = plan.names.get(owner).and_then(|change| change.types.get(rtype));
+        match (outcome, change) {
+            (Outcome::Failed(_), _) => failed += 1,
+            (Outcome::Done(_), Some(Change::Delete { .. })) => deleted += 1,
+            (Outcome::Done(_), Some(Change::Adopt { .. })) => adopted += 1,
+            (Outcome::Done(_), Some(Change::Replace { .. }) | None) => written += 1,
+        }
+    }
+    let step = match (&plan.step, &answers.zone) {
+        (_, None) => "none",
+        (_, Some(Outcome::Failed(_))) => "failed",
+        (ZoneStep::Create { .. }, _) => "created",
+        (ZoneStep::Mark { .. } | ZoneStep::Remark { .. }, _) => "marked",
+        (ZoneStep::Delete { .. } | ZoneStep::DeleteOrphan { .. }, _) => "deleted",
+        (ZoneStep::Keep, _) => "kept",
+    };
+    tracing::info!(zone = %name, step, written, deleted, adopted, failed, "zone");
 }
 
 /// The time for conditions, in whole seconds.

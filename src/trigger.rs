@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::{Notify, watch};
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::config::Interval;
 use crate::metrics::Metrics;
@@ -184,7 +185,8 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     let metrics: &Metrics = &syncer.metrics;
     metrics.moved();
     let began = metrics.now();
-    let result = syncer.pass().await;
+    // Each line of a pass, at whatever level, carries its number.
+    let result = syncer.pass().instrument(tracing::error_span!("pass", id = pass)).await;
     let elapsed = Duration::from_millis(metrics.now() - began).as_secs_f64();
     let mut view = None;
     let report = Arc::new(match result {

@@ -53,6 +53,7 @@ fn defaults() -> Config {
             url: "http://127.0.0.1:8081".into(),
             server_id: "localhost".into(),
             api_key: ApiKey::Inline(Secret::new("k3y".into())),
+            ca_file: None,
             request_timeout: Duration::from_secs(10),
             requests_per_second: 50.try_into().unwrap(),
             burst: 50.try_into().unwrap(),
@@ -95,7 +96,7 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 34] = [
+const OTHERS: [(&str, &str); 35] = [
     ("ownerId", "west-1.example"),
     ("previousOwnerIds", "old,older"),
     ("interval", "1m"),
@@ -106,6 +107,7 @@ const OTHERS: [(&str, &str); 34] = [
     ("powerdns.url", "https://dns.example:8443/pdns"),
     ("powerdns.serverId", "ns1"),
     ("powerdns.apiKeyFile", "/run/key"),
+    ("powerdns.caFile", "/run/ca.pem"),
     ("powerdns.requestTimeout", "250ms"),
     ("powerdns.requestsPerSecond", "1"),
     ("powerdns.burst", "1"),

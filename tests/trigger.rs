@@ -12,6 +12,8 @@ mod calls;
 mod ends;
 #[path = "trigger/listener.rs"]
 mod listener;
+#[path = "trigger/log.rs"]
+mod log;
 #[path = "trigger/passes.rs"]
 mod passes;
 #[path = "trigger/releases.rs"]

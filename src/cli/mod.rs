@@ -7,10 +7,11 @@ pub mod plan;
 pub mod run;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use reqwest::Certificate;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -165,8 +166,15 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
             ApiKey::File(path) => Key::File(path.clone()),
             ApiKey::Missing => Key::Inline(Secret::new(String::new())),
         },
+        authorities: pdns.ca_file.as_deref().map(authorities).transpose()?,
         request_timeout: pdns.request_timeout,
     };
+    if travels_in_clear(&pdns.url) {
+        tracing::warn!(
+            url = pdns.url,
+            "the API key travels in clear to another host: use https, or a server beside the daemon"
+        );
+    }
     let limiter = Limiter::new(pdns.requests_per_second, pdns.burst, pdns.concurrency);
     let powerdns = powerdns::Client::new(options, limiter, metrics.clone(), stop.clone())
         .map_err(|e| failed("the PowerDNS client", innermost(&e)))?;
@@ -181,6 +189,29 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
         chance: rand::random::<f64>,
         metrics,
         memory: Mutex::new(Memory::default()),
+    })
+}
+
+/// The certificates of a PEM file.
+fn authorities(path: &Path) -> Result<Vec<Certificate>, StartError> {
+    let shown = path.display().to_string();
+    let text =
+        std::fs::read(path).map_err(|source| StartError::File { path: shown.clone(), source })?;
+    let found = Certificate::from_pem_bundle(&text).ok().filter(|all| !all.is_empty());
+    found.ok_or(StartError::Setup {
+        what: "powerdns.caFile",
+        why: format!("{shown} has no PEM certificate"),
+    })
+}
+
+/// Whether whoever is on the way can read what is sent there: plain HTTP to what is not this host itself.
+fn travels_in_clear(url: &str) -> bool {
+    let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/']).next());
+    host.is_some_and(|host| {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let here = |ip: std::net::IpAddr| ip.is_loopback();
+        name != "localhost" && !name.parse().is_ok_and(here)
     })
 }
 

@@ -96,6 +96,8 @@ pub(super) static POWERDNS_API_KEY_FILE: Key = Key::text(
     "",
     "the path of a file that holds the API key, unless `PDNS_API_KEY` gives the key itself",
 );
+pub(super) static POWERDNS_CA_FILE: Key =
+    Key::text("powerdns.caFile", "", "the path of a file with PEM certificates, or empty");
 pub(super) static POWERDNS_REQUEST_TIMEOUT: Key =
     Key::text("powerdns.requestTimeout", "10s", "a duration from 100ms to 10m with its unit");
 pub(super) static POWERDNS_REQUESTS_PER_SECOND: Key =
@@ -167,7 +169,7 @@ pub(super) static LOG_LEVEL: Key =
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 34] = [
+pub static KEYS: [&Key; 35] = [
     &OWNER_ID,
     &PREVIOUS_OWNER_IDS,
     &INTERVAL,
@@ -178,6 +180,7 @@ pub static KEYS: [&Key; 34] = [
     &POWERDNS_URL,
     &POWERDNS_SERVER_ID,
     &POWERDNS_API_KEY_FILE,
+    &POWERDNS_CA_FILE,
     &POWERDNS_REQUEST_TIMEOUT,
     &POWERDNS_REQUESTS_PER_SECOND,
     &POWERDNS_BURST,

@@ -90,6 +90,8 @@ pub struct PowerDns {
     pub server_id: String,
     /// The API key.
     pub api_key: ApiKey,
+    /// The authorities that are trusted, and no others, where the URL is `https`; else those of the machine.
+    pub ca_file: Option<PathBuf>,
     /// The time one request may take.
     pub request_timeout: Duration,
     /// The rate of all requests together.
@@ -295,14 +297,17 @@ impl Reader {
         })
     }
 
+    fn path(&self, key: &'static Key) -> Option<PathBuf> {
+        Some(self.layers.get(key).text).filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+
     fn http(&mut self) -> Option<Http> {
         let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
         let anonymous = self.read(&keys::HTTP_ALLOW_ANONYMOUS_NUDGE, |text| text.parse().ok());
-        let path = |key| Some(self.layers.get(key).text).filter(|t| !t.is_empty());
         Some(Http {
-            token_file: path(&keys::HTTP_TOKEN_FILE).map(PathBuf::from),
-            hmac_secret_file: path(&keys::HTTP_HMAC_SECRET_FILE).map(PathBuf::from),
-            admin_token_file: path(&keys::HTTP_ADMIN_TOKEN_FILE).map(PathBuf::from),
+            token_file: self.path(&keys::HTTP_TOKEN_FILE),
+            hmac_secret_file: self.path(&keys::HTTP_HMAC_SECRET_FILE),
+            admin_token_file: self.path(&keys::HTTP_ADMIN_TOKEN_FILE),
             listen: listen?,
             allow_anonymous_nudge: anonymous?,
         })
@@ -313,6 +318,7 @@ impl Reader {
         let url = self.read(&keys::POWERDNS_URL, value::base_url);
         let server_id = self.read(&keys::POWERDNS_SERVER_ID, value::server_id);
         let api_key = self.api_key(api_key);
+        let ca_file = self.path(&keys::POWERDNS_CA_FILE);
         let request_timeout =
             self.read(&keys::POWERDNS_REQUEST_TIMEOUT, |text| value::duration(text, timeouts));
         let requests_per_second = self.read(&keys::POWERDNS_REQUESTS_PER_SECOND, value::rate);
@@ -327,6 +333,7 @@ impl Reader {
             url: url?,
             server_id: server_id?,
             api_key,
+            ca_file,
             request_timeout: request_timeout?,
             requests_per_second: requests_per_second?,
             burst: burst?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Method, redirect};
+use reqwest::{Certificate, Method, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error as ThisError;
@@ -35,6 +35,8 @@ pub struct Options {
     pub key: Key,
     /// For one request, from sending it to the last byte of the answer.
     pub request_timeout: Duration,
+    /// The authorities that are trusted, and no others; `None`: those of the machine.
+    pub authorities: Option<Vec<Certificate>>,
 }
 
 /// Where the API key comes from.
@@ -88,6 +90,9 @@ pub enum Lost {
     /// No connection was made: nothing was sent.
     #[error("connection refused")]
     Refused,
+    /// The server's certificate is not to be trusted: nothing was sent.
+    #[error("the certificate is not trusted")]
+    Untrusted,
     /// The connection broke before an answer began.
     #[error("the connection was reset")]
     Reset,
@@ -169,9 +174,10 @@ impl Client {
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(options.request_timeout);
-        if !options.url.starts_with("https:") {
-            // The authorities of the machine would be read, and a small image has none.
-            http = http.tls_certs_only([]);
+        // For plain HTTP the authorities of the machine would be read too, and a small image has none.
+        let plain = !options.url.starts_with("https:");
+        if let Some(only) = options.authorities.clone().or(plain.then(Vec::new)) {
+            http = http.tls_certs_only(only);
         }
         let http = http.build()?;
         Ok(Client { http, options, key: RwLock::new(None), limiter, metrics, stop })
@@ -355,6 +361,8 @@ impl Client {
 fn lost(error: &reqwest::Error) -> Error {
     Error::Transport(if error.is_timeout() {
         Lost::TimeOut
+    } else if untrusted(error) {
+        Lost::Untrusted
     } else if error.is_connect() {
         Lost::Refused
     } else if error.is_body() || error.is_decode() {
@@ -362,4 +370,14 @@ fn lost(error: &reqwest::Error) -> Error {
     } else {
         Lost::Reset
     })
+}
+
+/// Whether the handshake ended because of the server's certificate. The TLS library's error is inside of I/O errors, whose
+/// own `source` passes over what they hold.
+fn untrusted(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    let held = error.downcast_ref::<std::io::Error>().and_then(|e| e.get_ref());
+    held.is_some_and(|e| untrusted(e)) || error.source().is_some_and(untrusted)
 }

@@ -87,7 +87,7 @@ fn metrics_in(text: &str) -> BTreeSet<&str> {
 #[test]
 fn queries_name_metrics_that_exist() {
     // tests/docs.rs holds that page against the process.
-    let page = std::fs::read_to_string(root().join("docs/failure-modes.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/metrics.md")).unwrap();
     let known = metrics_in(&page);
     let rules = rules(&[]);
     for alert in alerts(&rules) {

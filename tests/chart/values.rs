@@ -232,6 +232,7 @@ fn samples() -> Vec<Sample> {
             &[json!("ftp://a"), json!("a:8081"), json!("http://u:p@a"), json!("http://a?x"), json!("http://")]),
         row("powerdns.serverId", &[json!("ns1")], &[json!(""), json!("a/b"), json!(".a"), json!("a".repeat(64))]),
         row("powerdns.apiKeyFile", &[json!("/run/key")], &[json!(["/run/key"])]),
+        row("powerdns.caFile", &[json!("/run/ca.pem")], &[json!(["/run/ca.pem"])]),
         row("powerdns.requestTimeout", &[json!("250ms"), json!("1m 30s")], &[json!(10), json!("10"), json!("soon"), json!("-1s")]),
         rate("powerdns.requestsPerSecond"), rate("powerdns.burst"), many("powerdns.concurrency"),
         row("powerdns.maxBatchRrsets", &[json!(1), json!(100_000)], &[json!(0), json!(100_001)]),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+
+use serde_json::json;
 
 use crate::support::apiserver::ApiServer;
 use crate::support::daemon::{self, Output};
+use crate::support::estate::Estate;
 use crate::support::pdns::Pdns;
-use crate::support::process::{self, Process};
-use crate::support::{Folder, port, wait_for};
+use crate::support::{Folder, tls};
 
 /// Runs `dns-syncd plan` for a server, on a machine that knows the authorities of this file and no others.
 async fn plan(url: &str, key: &str, authorities: &Path) -> Output {
@@ -38,37 +39,63 @@ async fn plain_http_needs_no_authority() {
     );
 }
 
-fn openssl(folder: &Folder, arguments: &str) {
-    let mut command = Command::new("openssl");
-    command.args(arguments.split(' ')).current_dir(folder.path());
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+#[tokio::test(flavor = "multi_thread")]
+async fn the_variable_names_an_authority_of_ones_own() {
+    let (folder, pdns) = (Folder::new("certificates"), Pdns::sqlite().await);
+    tls::authority(&folder, "ours");
+    tls::authority(&folder, "theirs");
+    tls::certificate(&folder, "ours");
+    let url = tls::in_front_of(&folder, pdns.url().trim_start_matches("http://")).await;
+    let output = plan(&url, pdns.key(), &folder.path().join("ours.pem")).await;
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let output = plan(&url, pdns.key(), &folder.path().join("theirs.pem")).await;
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    assert!(output.stdout.contains("the certificate is not trusted"), "{output:#?}");
+}
+
+/// The daemon end to end over TLS with an authority of one's own, which is then the only one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_option_names_the_only_authority() {
+    let mut estate = Estate::new("authority").await;
+    let folder = Folder::new("certificates");
+    tls::authority(&folder, "ours");
+    tls::certificate(&folder, "ours");
+    let url = tls::in_front_of(&folder, estate.pdns.url().trim_start_matches("http://")).await;
+    estate.config = estate.config.with("powerdns.url", json!(url));
+    estate.config = estate.config.with("powerdns.caFile", json!(folder.path().join("ours.pem")));
+    estate.zone("z", "authority.example").await;
+    estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let daemon = daemon::run(&estate.config).await;
+    let (_, answer) = daemon.nudge("60s").await;
+    assert_eq!(answer["ok"], json!(true), "{answer}");
+    assert!(!daemon.log().contains("in clear"), "{}", daemon.log());
+    let served = estate.pdns.contents("authority.example", "www.authority.example", "A").await;
+    assert_eq!(served, ["192.0.2.1"]);
+    drop(daemon);
+
+    // A file without a certificate is told, and not taken for one that allows everybody.
+    let empty = folder.write("empty.pem", "");
+    estate.config = estate.config.with("powerdns.caFile", json!(empty));
+    let output = daemon::plan(&estate.config).await;
+    assert_eq!(output.code, Some(64), "{output:#?}");
+    assert!(output.stderr.contains("has no PEM certificate"), "{output:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_variable_names_an_authority_of_ones_own() {
-    let (folder, port) = (Folder::new("certificates"), port());
-    folder.write("names", "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n");
-    for authority in ["ours", "theirs"] {
-        let name = format!("-subj /CN={authority} -keyout {authority}.key -out {authority}.pem");
-        openssl(&folder, &format!("req -x509 -newkey rsa:2048 -nodes -days 1 {name}"));
+async fn a_key_in_clear_to_another_host_is_told() {
+    let mut estate = Estate::new("clear").await;
+    estate.config = estate.config.with("powerdns.requestTimeout", json!("100ms"));
+    for (url, told) in [
+        ("http://192.0.2.1:8081", true),
+        ("http://pdns.example/api", true),
+        ("http://[2001:db8::1]:8081", true),
+        ("http://127.0.0.1:1", false),
+        ("http://[::1]:1", false),
+        ("http://localhost:1", false),
+        ("https://localhost:1", false),
+    ] {
+        estate.config = estate.config.with("powerdns.url", json!(url));
+        let output = daemon::plan(&estate.config).await;
+        assert_eq!(output.stderr.contains("in clear"), told, "{url}: {output:#?}");
     }
-    openssl(&folder, "req -newkey rsa:2048 -nodes -subj /CN=s -keyout s.key -out s.csr");
-    let signed = "-CA ours.pem -CAkey ours.key -CAcreateserial -extfile names -days 1";
-    openssl(&folder, &format!("x509 -req -in s.csr -out s.pem {signed}"));
-    // It is no PowerDNS, but it speaks after the handshake alone.
-    let mut server = process::command("openssl");
-    server.args(["s_server", "-www", "-accept", &port.to_string(), "-cert", "s.pem"]);
-    server.args(["-key", "s.key"]).current_dir(folder.path());
-    let _server = Process::spawn("s_server", server, folder.path());
-    wait_for("the server listens", Duration::from_secs(10), || async {
-        tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()
-    })
-    .await;
-
-    let url = format!("https://localhost:{port}");
-    let output = plan(&url, "key", &folder.path().join("ours.pem")).await;
-    assert!(output.stdout.contains("PowerDNS gave an unreadable answer"), "{output:#?}");
-    let output = plan(&url, "key", &folder.path().join("theirs.pem")).await;
-    assert!(output.stdout.contains("no answer from PowerDNS"), "{output:#?}");
 }

@@ -12,7 +12,12 @@ use crate::support::recorder::{Action, Server};
 async fn talkative(prefix: &str) -> (Estate, Vec<String>) {
     let mut estate = Estate::new(prefix).await;
     estate.config = estate.config.with("log.level", json!("trace"));
+    let (hmac, admin);
+    (estate.config, hmac) = estate.config.with_secret("http.hmacSecretFile");
+    (estate.config, admin) = estate.config.with_secret("http.adminTokenFile");
     let secrets = vec![
+        hmac,
+        admin,
         estate.pdns.key().to_owned(),
         ApiServer::shared().token().to_owned(),
         nudge_token(&estate.config),

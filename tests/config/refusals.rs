@@ -63,7 +63,13 @@ fn refused_values_are_named_with_path_origin_and_what_is_allowed() {
     }
     assert_eq!(
         Vec::from_iter(untried),
-        ["http.adminTokenFile", "http.hmacSecretFile", "http.tokenFile", "powerdns.apiKeyFile"]
+        [
+            "http.adminTokenFile",
+            "http.hmacSecretFile",
+            "http.tokenFile",
+            "powerdns.apiKeyFile",
+            "powerdns.caFile"
+        ]
     );
 }
 

@@ -173,6 +173,7 @@ fn syncer(url: &str) -> Syncer {
         server_id: "localhost".to_owned(),
         key: Key::Inline(Secret::new("key".to_owned())),
         request_timeout: Duration::from_secs(10),
+        authorities: None,
     };
     let limiter = Limiter::new(many, many, 4);
     Syncer {

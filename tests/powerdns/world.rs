@@ -117,6 +117,7 @@ fn client(url: &str, key: &str, tuning: Tuning) -> Client {
         server_id: "localhost".to_owned(),
         key: Key::Inline(Secret::new(key.to_owned())),
         request_timeout: tuning.timeout,
+        authorities: None,
     };
     let metrics = Arc::new(Metrics::new().unwrap());
     Client::new(options, limiter, metrics, CancellationToken::new()).unwrap()

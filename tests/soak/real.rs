@@ -95,6 +95,7 @@ impl World {
             server_id: "localhost".to_owned(),
             key: Key::Inline(Secret::new(pdns.key().to_owned())),
             request_timeout: TIMEOUT,
+            authorities: None,
         };
         let kube = apiserver::client(to_api.kubeconfig()).await;
         let daemon = syncer(kube, options, policy(&places.parties[0], 0), 500);

@@ -108,6 +108,7 @@ impl Rig {
                 server_id: "localhost".to_owned(),
                 key: Key::Inline(Secret::new("key".to_owned())),
                 request_timeout: Duration::from_secs(10),
+                authorities: None,
             };
             let policy = policy(&places.parties[who], 0);
             syncer(cluster_client(&shared, who), options, policy, rrsets)

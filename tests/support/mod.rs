@@ -28,6 +28,7 @@ pub mod process;
 pub mod proxy;
 pub mod query;
 pub mod recorder;
+pub mod tls;
 
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
