@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix soak mutants evidence env fmt
+.PHONY: help demo test test-matrix soak mutants evidence image env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -25,6 +25,9 @@ mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE
 
 evidence: ## show that each patch of tests/breaks turns its test red
 	@tests/env/evidence
+
+image: ## build the container image without a container daemon, and run it (root, buildah)
+	@tests/env/image
 
 env: ## install the system packages and build the servers that the tests start, and helm
 	@tests/env/packages

@@ -50,6 +50,9 @@ async fn execute(command: Command) -> Result<u8, StartError> {
     };
     let config = load(settings)?;
     telemetry::init(&config.log);
+    for notice in &config.notices {
+        tracing::warn!("{notice}");
+    }
     // Fails only if one is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().ok();
     let stop = CancellationToken::new();

@@ -87,6 +87,7 @@ fn defaults() -> Config {
         },
         log: Log { level: Level::Info, format: LogFormat::Text },
         pod_name: None,
+        notices: vec![],
     }
 }
 
@@ -297,5 +298,32 @@ fn no_message_and_no_debug_shows_a_secret() {
     ] {
         let errors = load(file, &[env], &[flag]).unwrap_err();
         assert!(!format!("{errors} {errors:?}").contains("s3cret"), "{errors}");
+    }
+}
+
+/// Who moves over from dns-operator keeps its file: each of its keys is taken, said to mean nothing here, or refused.
+#[test]
+fn the_incumbents_file_is_understood() {
+    let file = "apiVersion: dns.networking.miloapis.com/v1alpha1\nkind: DNSOperator\n\
+        discovery: {mode: single}\n\
+        controllers:\n  dnsRecordSetPowerDNS:\n    maxConcurrentReconciles: 7\n    rateLimiterBaseDelay: 1s\n";
+    let config = with_needed(file, &[], &[]).unwrap();
+    assert_eq!(config.powerdns.concurrency, 7);
+    assert_eq!(
+        config.notices,
+        [
+            "f.yaml:3: discovery has no effect here: it is the replicator's, which goes on with its own file",
+            "f.yaml:6: controllers.dnsRecordSetPowerDNS.maxConcurrentReconciles is powerdns.concurrency here",
+            "f.yaml:7: controllers.dnsRecordSetPowerDNS.rateLimiterBaseDelay has no effect here: waits after failures \
+             are doubled from 1 s, up to 5 min a zone and 1 h a name",
+        ]
+    );
+    // A value is judged as ours, and a key that it never had is no typing error of ours to guess at.
+    let many = file.replace('7', "0");
+    assert!(with_needed(&many, &[], &[]).is_err());
+    for wrong in ["ownerId: a\n", "controllers: {other: 1}\n", "controllers: [1]\n"] {
+        let text = format!("kind: DNSOperator\n{wrong}");
+        let error = with_needed(&text, &[], &[]).unwrap_err().to_string();
+        assert!(error.contains("is nothing that a DNSOperator file has"), "{wrong}: {error}");
     }
 }

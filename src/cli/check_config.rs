@@ -5,5 +5,8 @@ use crate::config::Config;
 
 /// Says that a configuration, which was loaded without error, is right, and whose it is.
 pub fn check_config(config: &Config) {
+    for notice in &config.notices {
+        println!("{notice}");
+    }
     println!("the configuration is right; ownerId is {}", config.owner_id);
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Sources;
 use super::document::{self, Entry, Fault, Node};
+use super::incumbent;
 use super::keys::{self, KEYS, Key, PREFIX};
 use super::problem::{Error, Origin, nearest};
 
@@ -34,6 +35,8 @@ pub(super) struct Setting {
 pub(super) struct Layers {
     /// By path; an option that nothing sets is absent.
     set: BTreeMap<&'static str, Setting>,
+    /// What has no effect, or another name.
+    pub(super) notices: Vec<String>,
     /// What was wrong so far.
     pub(super) problems: Vec<Error>,
 }
@@ -50,6 +53,12 @@ impl Layers {
         let mut readable = true;
         if let Some((path, text)) = sources.file {
             match document::parse(text) {
+                Ok(entries) if incumbent::is_its_file(&entries) => {
+                    let found = incumbent::read(path, entries);
+                    layers.set.extend(found.set.into_iter().map(|(key, s)| (key.path, s)));
+                    layers.notices = found.notices;
+                    layers.problems.extend(found.problems);
+                }
                 Ok(entries) => {
                     let seen = BTreeSet::new();
                     FileLayer { layers: &mut layers, path, seen }.section("", entries);

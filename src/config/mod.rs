@@ -11,6 +11,7 @@
 //! ```
 
 mod document;
+mod incumbent;
 mod keys;
 mod layers;
 mod problem;
@@ -70,6 +71,8 @@ pub struct Config {
     pub log: Log,
     /// This process's pod, from `POD_NAME`: who reports an event.
     pub pod_name: Option<String>,
+    /// What the file says without effect, or under another name, one line each.
+    pub notices: Vec<String>,
 }
 
 /// When passes start.
@@ -294,6 +297,7 @@ impl Reader {
             http: http?,
             log: Log { level: level?, format: format? },
             pod_name: None,
+            notices: std::mem::take(&mut self.layers.notices),
         })
     }
 

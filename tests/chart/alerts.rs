@@ -123,3 +123,36 @@ fn alerts_can_be_left_out_and_their_series_chosen() {
     assert!(chosen.contains("{result=~\\\"ok|failed\\\",cluster=\\\"west\\\"}[30m]"), "{chosen}");
     assert!(!chosen.contains("namespace="), "{chosen}");
 }
+
+/// The dashboard asks for series that exist, in expressions that Prometheus understands.
+#[test]
+fn the_dashboards_queries_are_sound() {
+    let documents = template("dns", &[&NEEDED[..], &["--set", "dashboard.enabled=true"]].concat());
+    let is_dashboard = |d: &&Value| d["data"].get("dns-syncd.json").is_some();
+    let found = documents.iter().find(is_dashboard).unwrap();
+    assert_eq!(found["metadata"]["labels"]["grafana_dashboard"], "1");
+    let dashboard = found["data"]["dns-syncd.json"].as_str().unwrap();
+    let dashboard: Value = serde_json::from_str(dashboard).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let known = metrics_in(&page);
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    let mut asked = BTreeSet::new();
+    let mut rules = Vec::new();
+    for target in targets {
+        let expression = target["expr"].as_str().unwrap();
+        for metric in metrics_in(expression) {
+            let base = metric.strip_suffix("_bucket").unwrap_or(metric);
+            assert!(known.contains(base), "{expression}");
+            asked.insert(base.to_owned());
+        }
+        // Grafana puts these in.
+        let expression = expression.replace("$__rate_interval", "5m").replace('$', "");
+        rules.push(json!({"record": "x", "expr": expression}));
+    }
+    let rules = json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    promtool(&rules, &["check", "rules", "rules.yaml"]).unwrap();
+    let shown: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
+    let unseen: Vec<_> = known.difference(&shown).collect();
+    assert_eq!(unseen, [&"dns_syncd_setting"], "series without a panel");
+}

@@ -94,7 +94,10 @@ async fn the_api_server_accepts_every_example() {
 
 /// The configuration file of a rendering.
 fn configuration(documents: &[Value]) -> &str {
-    only(documents, "ConfigMap")["data"]["dns-syncd.yaml"].as_str().unwrap()
+    let maps = of_kind(documents, "ConfigMap").into_iter();
+    let texts: Vec<&str> = maps.filter_map(|m| m["data"]["dns-syncd.yaml"].as_str()).collect();
+    let [text] = texts.try_into().expect("one configuration");
+    text
 }
 
 #[test]
