@@ -20,5 +20,7 @@ mod passes;
 mod releases;
 #[path = "trigger/starts.rs"]
 mod starts;
+#[path = "trigger/states.rs"]
+mod states;
 #[path = "trigger/watch.rs"]
 mod watch;

@@ -66,8 +66,12 @@ pub struct Meta {
     /// Creation in Unix seconds. An object that does not say counts as the youngest, so that it takes nothing
     /// from any other.
     pub created: i64,
+    /// When its spec was written last, in Unix seconds, as far as the API server tells; else its creation.
+    pub changed: i64,
     /// Deletion was asked for.
     pub terminating: bool,
+    /// When, in Unix seconds.
+    pub deleted: Option<i64>,
     /// Finalizers.
     pub finalizers: Vec<String>,
     /// Owner references.
@@ -141,6 +145,8 @@ impl Meta {
             resource_version: text("resourceVersion").unwrap_or_default(),
             generation: meta.get("generation").and_then(Value::as_i64).unwrap_or_default(),
             created: seconds(meta.get("creationTimestamp")).unwrap_or(i64::MAX),
+            changed: changed(meta).or(seconds(meta.get("creationTimestamp"))).unwrap_or_default(),
+            deleted: seconds(meta.get("deletionTimestamp")),
             terminating: meta.get("deletionTimestamp").is_some_and(|time| !time.is_null()),
             finalizers: strings(meta.get("finalizers")),
             owners: items(meta.get("ownerReferences")).filter_map(Owner::decode).collect(),
@@ -161,6 +167,13 @@ impl Meta {
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.finalizers.iter().any(|there| there == finalizer)
     }
+}
+
+/// The newest time at which somebody wrote the spec. The API server notes who wrote which fields when; a status is written by
+/// way of a subresource, and our own finalizers and owner references are no spec.
+fn changed(meta: &Value) -> Option<i64> {
+    let of_spec = |entry: &&Value| entry.pointer("/fieldsV1/f:spec").is_some();
+    items(meta.get("managedFields")).filter(of_spec).filter_map(|e| seconds(e.get("time"))).max()
 }
 
 /// Provenance from the annotations, else from the labels of the same keys, where it stood before they outgrew the

@@ -1,6 +1,7 @@
 //! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
 #![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
 
+mod states;
 mod traffic;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use self::states::States;
 use self::traffic::Traffic;
 use crate::plan::summary::Summary;
 
@@ -25,6 +27,7 @@ pub struct Metrics {
     last_success: Gauge,
     failures: IntGauge,
     settings: GaugeVec,
+    states: States,
     traffic: Traffic,
     rrsets: IntCounterVec,
     record_sets: IntGauge,
@@ -65,10 +68,7 @@ impl Metrics {
             "Unix time at the end of the last pass after which nothing had failed.",
         )?;
         registry.register(Box::new(last_success.clone()))?;
-        let build = Opts::new("dns_syncd_build_info", "Always 1; the version is a label.");
-        let build = GaugeVec::new(build, &["version"])?;
-        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
-        registry.register(Box::new(build))?;
+        build_info(&registry)?;
         let settings = Opts::new("dns_syncd_setting", "Numbers of the configuration in effect.");
         let settings = GaugeVec::new(settings, &["option"])?;
         registry.register(Box::new(settings.clone()))?;
@@ -79,6 +79,7 @@ impl Metrics {
                 "Passes since the last one without a failure.",
             )?,
             settings,
+            states: States::new(&registry)?,
             traffic: Traffic::new(&registry)?,
             rrsets: counter("rrset_changes_total", "Acknowledged RRset changes.", &["action"])?,
             record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
@@ -177,6 +178,7 @@ impl Metrics {
         ] {
             self.rrsets.with_label_values(&[action]).inc_by(count as u64);
         }
+        self.states.pass(&summary.census, unix);
         let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
         set(&self.record_sets, summary.record_sets);
         set(&self.zones, summary.zones);
@@ -205,4 +207,11 @@ impl Metrics {
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
+}
+
+fn build_info(registry: &Registry) -> Result<(), prometheus::Error> {
+    let build = Opts::new("dns_syncd_build_info", "Always 1; the version is a label.");
+    let build = GaugeVec::new(build, &["version"])?;
+    build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
+    registry.register(Box::new(build))
 }

@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod brakes;
+pub mod census;
 pub mod change;
 mod claims;
 pub mod desired;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
+use super::census::Census;
 use super::change::Verdict;
 use super::events::{self, Event};
 use super::objects::{ObjectPlan, ZoneProgrammed};
@@ -50,6 +51,8 @@ pub struct Aftermath {
     pub events: Vec<Event>,
     /// The pass in figures and names.
     pub summary: Summary,
+    /// What is in which state; the summary gets it at the end.
+    census: Census,
 }
 
 /// Settles a pass. `now` is RFC 3339 in seconds.
@@ -57,9 +60,11 @@ pub struct Aftermath {
 pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
     let mut out = Aftermath::default();
     let mut waiting = Waiting::default();
+    plan.objects.values().for_each(|object| out.census.zone(object));
     settle_sets(plan, applied, now, &mut out, &mut waiting);
     settle_zones(plan, applied, now, &mut out, &mut waiting);
     out.summary = summarize(plan, applied, &waiting);
+    out.summary.census = std::mem::take(&mut out.census);
     out.waiting = waiting.zones;
     out
 }
@@ -81,6 +86,7 @@ fn settle_sets(
                     out.events.extend(set.homeless.then(|| events::homeless(set)));
                 }
                 Some(why) => {
+                    out.census.waits(&set.meta);
                     out.statuses.extend(set_status(set, &pending_deletion(set, &why), now));
                     waiting.sets.insert(uid.clone(), why);
                 }
@@ -92,7 +98,11 @@ fn settle_sets(
             if whole {
                 out.proven.insert(uid.clone(), set.meta.generation);
             }
-            if let Some(write) = set_status(set, &names, now).filter(|_| !keeps) {
+            let write = set_status(set, &names, now).filter(|_| !keeps);
+            if set.controller == Controller::Ours {
+                out.census.live(set, &names, (whole, write.as_ref()));
+            }
+            if let Some(write) = write {
                 out.events.extend(events::of_set(set, &names, whole));
                 out.statuses.push(write);
             }
@@ -130,6 +140,7 @@ fn settle_zones(
                     out.events.extend(told);
                 }
                 Some(why) => {
+                    out.census.waits(&object.meta);
                     waiting.zones.insert(uid.clone(), why.clone());
                     let said = (Truth::False, reason::PENDING, why);
                     out.statuses.extend(zone_status(object, shown, None, said, now));

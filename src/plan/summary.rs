@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Plan;
+use super::census::Census;
 use super::change::{Change, Verdict};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::Controller;
@@ -72,6 +73,9 @@ pub struct Summary {
     /// Milliseconds until another pass can do more with PowerDNS, if there is such a time.
     #[serde(skip)]
     pub wait: Option<u64>,
+    /// What is in which state, and since when.
+    #[serde(skip)]
+    pub census: Census,
     /// Brakes that hold something.
     #[serde(skip)]
     pub holds: usize,

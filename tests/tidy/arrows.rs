@@ -18,7 +18,7 @@ pub(crate) const MODULES: [(&str, &[&str]); 12] = [
     ("config", &[]),
     ("dns", &[]),
     // Counters take their figures from a pass's summary.
-    ("metrics", &["plan"]),
+    ("metrics", &["api", "plan"]),
     ("plan", &["api", "dns"]),
     ("powerdns", &["api", "config", "dns", "metrics", "plan"]),
     ("sync", &["cluster", "dns", "metrics", "plan", "powerdns"]),

@@ -1,0 +1,56 @@
+//! How many names and objects are in which state after a pass, and since when: what the metrics tell of them.
+
+use std::collections::BTreeMap;
+
+use super::objects::ObjectPlan;
+use super::set_plan::{Controller, SetPlan};
+use super::statuses::{Said, StatusWrite};
+use crate::api::conditions::{Truth, kind};
+use crate::api::object::Meta;
+
+/// The figures of one pass. Times are Unix seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Names of record sets that are not programmed, by the reason of their condition.
+    pub unprogrammed: BTreeMap<&'static str, usize>,
+    /// DNSZones whose class is another controller's.
+    pub foreign: usize,
+    /// Objects that are being deleted and wait for this daemon.
+    pub terminating: usize,
+    /// When the oldest of these was deleted.
+    pub oldest_deletion: Option<i64>,
+    /// When the specs were changed of those record sets that came to be programmed in this pass.
+    pub programmed: Vec<i64>,
+}
+
+impl Census {
+    /// Counts a live record set and what became of its names; `write` is its status, if it changes.
+    pub(super) fn live(
+        &mut self,
+        set: &SetPlan,
+        names: &BTreeMap<String, Said>,
+        (whole, write): (bool, Option<&StatusWrite>),
+    ) {
+        for (_, reason, _) in names.values().filter(|said| said.0 != Truth::True) {
+            *self.unprogrammed.entry(reason).or_default() += 1;
+        }
+        let said = set.status.conditions.iter().any(|c| {
+            let current = c.observed_generation == set.meta.generation;
+            c.type_ == kind::PROGRAMMED && c.status == Truth::True && current
+        });
+        if whole && write.is_some() && !said {
+            self.programmed.push(set.meta.changed);
+        }
+    }
+
+    /// Counts an object that is being deleted and cannot be let go yet.
+    pub(super) fn waits(&mut self, meta: &Meta) {
+        self.terminating += 1;
+        self.oldest_deletion = self.oldest_deletion.into_iter().chain(meta.deleted).min();
+    }
+
+    /// Counts a DNSZone.
+    pub(super) fn zone(&mut self, object: &ObjectPlan) {
+        self.foreign += usize::from(object.controller != Controller::Ours);
+    }
+}
