@@ -24,6 +24,8 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod dns;
+pub mod fence;
+pub mod lease;
 pub mod metrics;
 pub mod plan;
 pub mod powerdns;

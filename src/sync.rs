@@ -134,6 +134,11 @@ impl Syncer {
         memory.released.grant(asked.released, self.now());
     }
 
+    /// Forgets everything: another process may have written meanwhile.
+    pub async fn forget(&self) {
+        *self.memory.lock().await = Memory::default();
+    }
+
     /// Decides what a pass would do now that remembers nothing, and writes nothing anywhere.
     ///
     /// # Errors

@@ -67,6 +67,8 @@ pub enum Phase {
     Waiting,
     /// A pass is running.
     Passing,
+    /// Passes are another process's.
+    Standby,
     /// It has ended: no pass is going to begin.
     Ended,
 }
@@ -82,8 +84,10 @@ pub struct State {
     pub due: bool,
     /// What somebody asked for with it, who may have removed the cause of a failure.
     pub asked: Option<Asked>,
-    /// A pass has come to its end with both sides read.
+    /// A pass has come to its end with both sides read, or another process was seen to run passes.
     pub ready: bool,
+    /// In standby: who runs passes, once that is known.
+    pub holder: Option<Arc<str>>,
     /// How the newest finished pass ended.
     pub last: Option<Arc<Report>>,
     /// The newest few, shortened, the newest first.
@@ -124,12 +128,34 @@ impl Trigger {
         next
     }
 
-    /// Waits until a pass of at least this number has ended; `None` if the loop ends before.
+    /// Waits until a pass of at least this number has ended; `None` if the loop ends before, or stands by.
     pub async fn ended(&self, pass: u64) -> Option<Arc<Report>> {
         let mut state = self.state.subscribe();
         let report = |s: &State| s.last.clone().filter(|r| r.pass >= pass);
-        let settled = state.wait_for(|s| s.phase == Phase::Ended || report(s).is_some()).await;
+        let over = |s: &State| matches!(s.phase, Phase::Ended | Phase::Standby);
+        let settled = state.wait_for(|s| over(s) || report(s).is_some()).await;
         settled.ok().and_then(|s| report(&s))
+    }
+
+    /// Passes are not this process's now, but this one's if it is known. What was asked for and seen is forgotten with
+    /// everything else.
+    pub fn stand_by(&self, holder: Option<&str>) {
+        self.state.send_modify(|s| {
+            s.phase = Phase::Standby;
+            s.ready |= holder.is_some();
+            s.holder = holder.map(Arc::from);
+            (s.due, s.asked, s.view) = (false, None, Arc::default());
+        });
+    }
+
+    /// Passes are this process's from now on.
+    pub fn begin(&self) {
+        self.state.send_modify(|s| (s.phase, s.holder) = (Phase::Waiting, None));
+    }
+
+    /// No pass is going to begin.
+    pub fn end(&self) {
+        self.state.send_modify(|s| s.phase = Phase::Ended);
     }
 
     /// Where the loop is.
@@ -167,7 +193,6 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
         again = [soon, lasted, worth].into_iter().flatten().min();
         retry = if unsettled { (retry * 2).min(LAST_RETRY) } else { FIRST_RETRY };
     }
-    trigger.state.send_modify(|s| s.phase = Phase::Ended);
 }
 
 async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dns_syncd::config::{
-    ApiKey, BrakeOptions, Config, Errors, Http, Interval, KEYS, Kubernetes, Level, Log, LogFormat,
-    PolicyOptions, PowerDns, Secret, Sources,
+    ApiKey, BrakeOptions, Config, Errors, Http, Interval, KEYS, Kubernetes, LeaderElection, Level,
+    Log, LogFormat, Pod, PolicyOptions, PowerDns, Secret, Sources,
 };
 
 /// What every configuration needs, as environment.
@@ -84,9 +84,18 @@ fn defaults() -> Config {
             hmac_secret_file: None,
             admin_token_file: None,
             allow_anonymous_nudge: false,
+            advertise: None,
+        },
+        leader_election: LeaderElection {
+            enabled: true,
+            lease_name: "dns-syncd".into(),
+            lease_namespace: None,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
         },
         log: Log { level: Level::Info, format: LogFormat::Text },
-        pod_name: None,
+        pod: Pod::default(),
         notices: vec![],
     }
 }
@@ -97,7 +106,7 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 35] = [
+const OTHERS: [(&str, &str); 42] = [
     ("ownerId", "west-1.example"),
     ("previousOwnerIds", "old,older"),
     ("interval", "1m"),
@@ -131,6 +140,13 @@ const OTHERS: [(&str, &str); 35] = [
     ("http.hmacSecretFile", "/run/hmac"),
     ("http.adminTokenFile", "/run/admin"),
     ("http.allowAnonymousNudge", "true"),
+    ("http.advertise", "[fd00::1]:8080"),
+    ("leaderElection.enabled", "false"),
+    ("leaderElection.leaseName", "other"),
+    ("leaderElection.leaseNamespace", "dns"),
+    ("leaderElection.leaseDuration", "1m"),
+    ("leaderElection.renewDeadline", "9s"),
+    ("leaderElection.retryPeriod", "500ms"),
     ("log.level", "trace"),
     ("log.format", "json"),
 ];

@@ -13,19 +13,24 @@ use crate::trigger::Phase;
 pub(super) async fn healthz(State(admin): State<Arc<Admin>>) -> Response {
     let state = admin.trigger.state();
     let still = admin.metrics.still_for();
-    if (state.phase == Phase::Passing || state.due) && still > admin.deadline {
+    let (passing, standby) = (state.phase == Phase::Passing, state.phase == Phase::Standby);
+    // In standby nothing is to move here; ticks of the interval make a pass due all the same.
+    if (passing || (state.due && !standby)) && still > admin.deadline {
         let message = format!("nothing has moved for {} s", still / 1000);
         return error(StatusCode::SERVICE_UNAVAILABLE, &message);
     }
     "ok\n".into_response()
 }
 
-/// Ready once a pass has come to its end.
+/// Ready once a pass has come to its end, here or, as far as one sees, at the process that holds the lease.
 pub(super) async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
     if admin.trigger.state().ready {
         return "ok\n".into_response();
     }
-    error(StatusCode::SERVICE_UNAVAILABLE, "no pass has come to its end yet")
+    error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no pass has come to its end yet, and no other process is known to run them",
+    )
 }
 
 /// All series as text (Prometheus exposition format 0.0.4).

@@ -1,6 +1,7 @@
-//! The HTTP listener: nudge, release, status, plan, health, readiness, metrics.
+//! The HTTP listener: nudge, release, status, plan, health, readiness, metrics. In standby the first four are handed on.
 
 mod auth;
+mod forward;
 mod health;
 mod listen;
 mod nudge;
@@ -19,6 +20,8 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+pub use forward::forwarder;
 
 use crate::metrics::Metrics;
 use crate::sync::Syncer;
@@ -46,6 +49,8 @@ pub struct Admin {
     pub deadline: u64,
     /// Bounds the requests to `/v1`.
     pub limiter: DefaultDirectRateLimiter,
+    /// Hands them on to the process that runs passes.
+    pub forward: reqwest::Client,
 }
 
 /// Files of secrets, each read for every request so that a rotated one counts at once.
@@ -74,6 +79,7 @@ pub async fn serve(
         .route("/v1/sync", post(nudge::sync))
         .route("/v1/status", get(state::status))
         .route("/v1/plan", get(state::plan))
+        .layer(middleware::from_fn_with_state(admin.clone(), forward::to_holder))
         .layer(middleware::from_fn_with_state(admin.clone(), auth::not_too_often));
     let app = guarded
         .route("/healthz", get(health::healthz))

@@ -19,7 +19,7 @@ use crate::dns::name::Name;
 use crate::plan::brakes::Hold;
 use crate::plan::release::Released;
 use crate::sync::Asked;
-use crate::trigger::State as Loop;
+use crate::trigger::{Phase, State as Loop};
 
 /// Longest `wait`, in seconds.
 const WAIT_LIMIT: u64 = 600;
@@ -69,7 +69,11 @@ async fn nudge(admin: &Admin, request: Request) -> Result<Response, Response> {
         match tokio::time::timeout(wait, admin.trigger.ended(pass)).await {
             Ok(Some(report)) => return Ok(Json(&*report).into_response()),
             Ok(None) => {
-                return Err(error(StatusCode::SERVICE_UNAVAILABLE, "the daemon is stopping"));
+                let why = match admin.trigger.state().phase {
+                    Phase::Standby => "this process has lost the lease; try again",
+                    Phase::Waiting | Phase::Passing | Phase::Ended => "the daemon is stopping",
+                };
+                return Err(error(StatusCode::SERVICE_UNAVAILABLE, why));
             }
             Err(_) => {}
         }

@@ -16,6 +16,10 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ApiKey, Config, Errors, Interval, Secret, Sources};
+use crate::fence::Fence;
+use crate::lease::Terms;
+use crate::lease::identity::identity;
+use crate::lease::record::Claim;
 use crate::metrics::Metrics;
 use crate::plan::batch::Limits;
 use crate::plan::brakes::Brakes;
@@ -141,11 +145,22 @@ impl Settings {
     }
 }
 
+/// The fence for what this configuration writes, and whether it needs the lease at all: what writes nothing needs none.
+#[must_use]
+pub fn fence(config: &Config) -> (Fence, bool) {
+    let needed = config.leader_election.enabled && !config.dry_run;
+    (if needed { Fence::shut() } else { Fence::default() }, needed)
+}
+
 /// Sets up both clients for a configuration. Nothing is sent yet.
 ///
 /// # Errors
 /// If no cluster is configured or a client cannot be built.
-pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer, StartError> {
+pub async fn syncer(
+    config: &Config,
+    fence: &Fence,
+    stop: &CancellationToken,
+) -> Result<Syncer, StartError> {
     let failed = |what, why: String| StartError::Setup { what, why };
     let metrics = Metrics::new().map_err(|e| failed("metrics", e.to_string()))?;
     let metrics = Arc::new(metrics);
@@ -156,7 +171,8 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
     let kubernetes = &config.kubernetes;
     let pace = (kubernetes.writes_per_second, kubernetes.burst);
     let cluster =
-        cluster::Client::new(kube, pace, kubernetes.concurrency, metrics.clone(), stop.clone());
+        cluster::Client::new(kube, pace, kubernetes.concurrency, metrics.clone(), stop.clone())
+            .fenced(fence.clone(), config.leader_election.write_timeout());
     let pdns = &config.powerdns;
     let options = Options {
         url: pdns.url.clone(),
@@ -177,14 +193,15 @@ pub async fn syncer(config: &Config, stop: &CancellationToken) -> Result<Syncer,
     }
     let limiter = Limiter::new(pdns.requests_per_second, pdns.burst, pdns.concurrency);
     let powerdns = powerdns::Client::new(options, limiter, metrics.clone(), stop.clone())
-        .map_err(|e| failed("the PowerDNS client", innermost(&e)))?;
+        .map_err(|e| failed("the PowerDNS client", innermost(&e)))?
+        .fenced(fence.clone());
     Ok(Syncer {
         cluster,
         powerdns,
         policy: policy(config),
         limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
         concurrency: pdns.concurrency,
-        instance: config.pod_name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
+        instance: config.pod.name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
         clock: Metrics::now,
         chance: rand::random::<f64>,
         metrics,
@@ -232,6 +249,23 @@ fn settings(config: &Config, metrics: &Metrics) {
     }
     if let Interval::Every(interval) = &config.interval {
         metrics.setting("interval", interval.as_secs_f64());
+    }
+}
+
+/// How this process would hold the lease; others reach it at `address`.
+fn terms(config: &Config, syncer: &Syncer, address: Option<&str>) -> Terms {
+    let election = &config.leader_election;
+    let namespace = election.lease_namespace.as_ref().or(config.pod.namespace.as_ref());
+    Terms {
+        namespace: namespace.cloned().unwrap_or_else(|| syncer.cluster.namespace().to_owned()),
+        name: election.lease_name.clone(),
+        claim: Claim {
+            identity: identity(&syncer.instance, rand::random(), address),
+            duration: election.lease_duration,
+        },
+        renew_deadline: election.renew_deadline,
+        retry_period: election.retry_period,
+        aftermath: config.powerdns.request_timeout,
     }
 }
 

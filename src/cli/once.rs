@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{FAILED, StartError, syncer};
+use super::{FAILED, StartError, fence, syncer, terms};
 use crate::config::Config;
+use crate::lease::Candidate;
 use crate::plan::brakes::Hold;
 use crate::plan::release::Released;
 use crate::sync::{Asked, Syncer};
@@ -23,9 +24,29 @@ pub async fn once(
     released: &BTreeSet<String>,
     stop: &CancellationToken,
 ) -> Result<u8, StartError> {
-    let syncer = syncer(config, stop).await?;
-    if !released.is_empty() && !held_now(&syncer, released).await {
-        return Ok(FAILED);
+    let (fence, needed) = fence(config);
+    let syncer = syncer(config, &fence, stop).await?;
+    if !needed {
+        return Ok(rounds(config, &syncer, released, stop).await);
+    }
+    let terms = terms(config, &syncer, None);
+    let candidate = Candidate::new(&syncer.cluster, &fence, &syncer.metrics, terms);
+    let work = async |cut: &CancellationToken| rounds(config, &syncer, released, cut).await;
+    Ok(candidate.lead_once(stop, work).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the lease is not ours, and only its holder makes passes");
+        FAILED
+    }))
+}
+
+/// The exit code.
+async fn rounds(
+    config: &Config,
+    syncer: &Syncer,
+    released: &BTreeSet<String>,
+    stop: &CancellationToken,
+) -> u8 {
+    if !released.is_empty() && !held_now(syncer, released).await {
+        return FAILED;
     }
     syncer.asked(Asked { released: Released::digests(released), ..Asked::default() }).await;
     for round in [Round::First, Round::AfterMarks] {
@@ -33,21 +54,21 @@ pub async fn once(
             Ok(passed) => passed.summary,
             Err(error) => {
                 tracing::error!(%error, "no pass: the cluster's state could not be read");
-                return Ok(FAILED);
+                return FAILED;
             }
         };
         println!("{}", serde_json::to_string(&summary).unwrap_or_default());
         // A mark that a backend does not keep would make rounds for ever.
         if summary.marking == 0 || round == Round::AfterMarks || stop.is_cancelled() {
-            return Ok(if summary.clean() { 0 } else { FAILED });
+            return if summary.clean() { 0 } else { FAILED };
         }
         let lasts = config.powerdns.request_timeout + Duration::from_millis(50);
         tokio::select! {
-            () = stop.cancelled() => return Ok(FAILED),
+            () = stop.cancelled() => return FAILED,
             () = tokio::time::sleep(lasts) => {}
         }
     }
-    Ok(FAILED)
+    FAILED
 }
 
 /// Whether each digest names a hold of now. One that does not was given for something else, so that nothing is done

@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DIFFERS, FAILED, Output, StartError, syncer};
 use crate::config::Config;
+use crate::fence::Fence;
 use crate::plan::document::Document;
 use crate::plan::print::Printed;
 
@@ -17,7 +18,7 @@ pub async fn plan(
     output: Output,
     stop: &CancellationToken,
 ) -> Result<u8, StartError> {
-    let syncer = syncer(config, stop).await?;
+    let syncer = syncer(config, &Fence::default(), stop).await?;
     let (snapshot, plan) = match syncer.plan().await {
         Ok(planned) => planned,
         Err(error) => {

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::{FAILED, StartError, syncer};
+use super::{FAILED, StartError, fence, syncer, terms};
 use crate::admin::{self, Access, Admin};
 use crate::config::Config;
+use crate::fence::Fence;
+use crate::lease::identity::reached_at;
+use crate::lease::{Candidate, Standing, Terms};
 use crate::sync::Syncer;
 use crate::trigger::{self, Trigger};
 
@@ -23,15 +27,22 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// If the clients, the listener or the schedule cannot be set up.
 pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartError> {
     let failed = |what, why: String| StartError::Setup { what, why };
-    let syncer = Arc::new(syncer(config, stop).await?);
+    let (fence, elects) = fence(config);
+    let syncer = Arc::new(syncer(config, &fence, stop).await?);
     let listener = TcpListener::bind(config.http.listen)
         .await
         .map_err(|e| failed("the listener of http.listen", e.to_string()))?;
+    let port = listener.local_addr().map_or(config.http.listen.port(), |a| a.port());
     let trigger = Trigger::default();
+    if elects {
+        trigger.stand_by(None);
+    }
     let mut scheduler = trigger::schedule(&config.interval, &trigger)
         .await
         .map_err(|e| failed("the schedule of interval", e.to_string()))?;
-    let admin = Arc::new(admin(config, &trigger, &syncer));
+    let forward =
+        admin::forwarder().map_err(|e| failed("the client for other replicas", e.to_string()))?;
+    let admin = Arc::new(admin(config, &trigger, &syncer, forward));
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         owner_id = config.owner_id,
@@ -42,8 +53,10 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     let ended = CancellationToken::new();
     let guard = ended.clone().drop_guard();
     let mut listening = tokio::spawn(admin::serve(listener, admin, ended));
+    let address = reached_at(config.http.advertise.as_deref(), config.pod.ip.as_deref(), port);
+    let election = elects.then(|| (&fence, terms(config, &syncer, address.as_deref())));
     let unasked = tokio::select! {
-        () = trigger::run(&syncer, &trigger, stop) => None,
+        () = passes(election, &syncer, &trigger, stop) => None,
         result = &mut listening => Some(result),
     };
     drop(guard);
@@ -59,24 +72,60 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
             Ok(Ok(()))
         }),
     };
-    match result {
+    Ok(listened(result, code))
+}
+
+/// The exit code, which is this one if the listener's task ended well.
+fn listened(ended: Result<std::io::Result<()>, JoinError>, code: u8) -> u8 {
+    match ended {
         Ok(Ok(())) => {
             tracing::info!("dns-syncd has stopped");
-            Ok(code)
+            code
         }
         Ok(Err(error)) => {
             tracing::error!(%error, "the listener failed");
-            Ok(FAILED)
+            FAILED
         }
         Err(error) => {
             tracing::error!(%error, "the listener's task died");
-            Ok(FAILED)
+            FAILED
         }
     }
 }
 
+/// Runs passes until `stop`: always, or with an election while the lease is held.
+async fn passes(
+    election: Option<(&Fence, Terms)>,
+    syncer: &Syncer,
+    trigger: &Trigger,
+    stop: &CancellationToken,
+) {
+    if let Some((fence, terms)) = election {
+        let candidate = Candidate::new(&syncer.cluster, fence, &syncer.metrics, terms);
+        let standing = |standing: Standing<'_>| match standing {
+            Standing::Rival(holder) => trigger.stand_by(Some(holder)),
+            Standing::Ours => trigger.begin(),
+            Standing::Over => trigger.stand_by(None),
+        };
+        let work = async |cut: &CancellationToken| {
+            trigger::run(syncer, trigger, cut).await;
+            syncer.forget().await;
+        };
+        candidate.lead(stop, standing, work).await;
+    } else {
+        syncer.metrics.leader(true);
+        trigger::run(syncer, trigger, stop).await;
+    }
+    trigger.end();
+}
+
 /// What the listener needs.
-fn admin(config: &Config, trigger: &Trigger, syncer: &Arc<Syncer>) -> Admin {
+fn admin(
+    config: &Config,
+    trigger: &Trigger,
+    syncer: &Arc<Syncer>,
+    forward: reqwest::Client,
+) -> Admin {
     Admin {
         trigger: trigger.clone(),
         metrics: syncer.metrics.clone(),
@@ -89,5 +138,6 @@ fn admin(config: &Config, trigger: &Trigger, syncer: &Arc<Syncer>) -> Admin {
         syncer: Some(syncer.clone()),
         deadline: DEADLINE.max(3 * syncer.policy.request_timeout),
         limiter: admin::limiter(),
+        forward,
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::object::ObjectKey;
 use crate::api::{GROUP, KIND_RECORD_SET, KIND_ZONE, VERSION};
+use crate::fence::{Fence, Shut};
 use crate::metrics::Metrics;
 
 /// Longest time that one request may take, answer included.
@@ -44,6 +45,9 @@ pub enum Error {
     /// The process is stopping: nothing new is sent.
     #[error("the process is stopping")]
     Stopping,
+    /// Another process may write now: nothing is sent.
+    #[error("the lease is not held")]
+    NotHeld,
 }
 
 impl Error {
@@ -52,8 +56,16 @@ impl Error {
     pub fn code(&self) -> Option<u16> {
         match self {
             Error::Status { code, .. } => Some(*code),
-            Error::Transport(_) | Error::CrdTerminating(_) | Error::Stopping => None,
+            Error::Transport(_) | Error::CrdTerminating(_) | Error::Stopping | Error::NotHeld => {
+                None
+            }
         }
+    }
+}
+
+impl From<Shut> for Error {
+    fn from(Shut: Shut) -> Error {
+        Error::NotHeld
     }
 }
 
@@ -86,6 +98,9 @@ pub struct Client {
     pub concurrency: usize,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
+    fence: Fence,
+    /// Longest time that one write may take, answer included.
+    write_timeout: Duration,
 }
 
 /// The URL path of a kind's collection, in one namespace or in all.
@@ -122,7 +137,22 @@ impl Client {
             concurrency: concurrency.max(1),
             metrics,
             stop,
+            fence: Fence::default(),
+            write_timeout: REQUEST_TIMEOUT,
         }
+    }
+
+    /// The same client for who must hold the lease: a write begins only if the lease outlives `timeout`, which no write
+    /// then exceeds.
+    #[must_use]
+    pub fn fenced(self, fence: Fence, timeout: Duration) -> Client {
+        Client { fence, write_timeout: timeout.min(REQUEST_TIMEOUT), ..self }
+    }
+
+    /// The namespace of the pod, or the one that the kubeconfig names.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.kube.default_namespace()
     }
 
     /// The complete list of a kind, each item handed to `each` page by page. `resourceVersion` is unset: the
@@ -247,31 +277,47 @@ impl Client {
             // The semaphore is never closed.
             let slot = self.in_flight.acquire().await.ok();
             self.bucket.until_ready().await;
-            slot
+            self.fence.pass(self.write_timeout).await.map(|()| slot)
         };
         let waits = self.metrics.begin();
         let _slot = tokio::select! {
             biased;
             () = self.stop.cancelled() => return Err(Error::Stopping),
-            slot = leave => slot,
+            slot = leave => slot?,
         };
         self.metrics.throttled("kubernetes", waits);
-        let answer = self.send(request).await;
-        let code = match &answer {
-            Ok(_) => "200".to_owned(),
-            Err(error) => error.code().map_or("none".to_owned(), |c| c.to_string()),
-        };
-        self.metrics.kubernetes_write(what, &code);
+        let answer = self.answer(request, self.write_timeout).await;
+        self.metrics.moved();
+        self.count(what, &answer);
         answer
     }
 
+    /// Sends a read. It needs no time of the lease, but without the lease a pass is not to go on.
     async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<Value, Error> {
         if self.stop.is_cancelled() {
             return Err(Error::Stopping);
         }
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, self.kube.request::<Value>(request));
-        let answer = answer.await.map_err(|_| Error::Transport("time-out".to_owned()))?;
+        self.fence.held()?;
+        let answer = self.answer(request, REQUEST_TIMEOUT).await;
         self.metrics.moved();
-        Ok(answer?)
+        answer
+    }
+
+    pub(super) fn count(&self, what: &'static str, answer: &Result<Value, Error>) {
+        let code = match answer {
+            Ok(_) => "200".to_owned(),
+            Err(error) => error.code().map_or("none".to_owned(), |c| c.to_string()),
+        };
+        self.metrics.kubernetes_write(what, &code);
+    }
+
+    /// Sends a request now, whoever holds the lease, and waits so long for its answer.
+    pub(super) async fn answer(
+        &self,
+        request: axum::http::Request<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<Value, Error> {
+        let answer = tokio::time::timeout(limit, self.kube.request::<Value>(request)).await;
+        Ok(answer.map_err(|_| Error::Transport("time-out".to_owned()))??)
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod events;
+mod lease;
 mod record;
 mod secure;
 mod snapshot;

@@ -164,12 +164,37 @@ pub(super) static HTTP_ADMIN_TOKEN_FILE: Key = Key::text(
 );
 pub(super) static HTTP_ALLOW_ANONYMOUS_NUDGE: Key =
     Key::text("http.allowAnonymousNudge", "false", BOOL);
+pub(super) static HTTP_ADVERTISE: Key = Key::text(
+    "http.advertise",
+    "",
+    "a host or an IP address, with a port where it is not that of `http.listen`; empty for `POD_IP`",
+);
+pub(super) static ELECTION_ENABLED: Key = Key::text("leaderElection.enabled", "true", BOOL);
+pub(super) static ELECTION_LEASE_NAME: Key = Key::text(
+    "leaderElection.leaseName",
+    "dns-syncd",
+    "1 to 253 characters of `a-z`, `0-9`, `.` and `-` that begin and end with a letter or digit",
+);
+pub(super) static ELECTION_LEASE_NAMESPACE: Key = Key::text(
+    "leaderElection.leaseNamespace",
+    "",
+    "the name of a namespace (1 to 63 characters of `a-z`, `0-9` and `-`); empty for that of the pod",
+);
+pub(super) static ELECTION_LEASE_DURATION: Key = Key::text(
+    "leaderElection.leaseDuration",
+    "15s",
+    "a duration of whole seconds from 2s to 1h with its unit",
+);
+pub(super) static ELECTION_RENEW_DEADLINE: Key =
+    Key::text("leaderElection.renewDeadline", "10s", "a duration from 100ms to 1h with its unit");
+pub(super) static ELECTION_RETRY_PERIOD: Key =
+    Key::text("leaderElection.retryPeriod", "2s", "a duration from 100ms to 1h with its unit");
 pub(super) static LOG_LEVEL: Key =
     Key::text("log.level", "info", "`error`, `warn`, `info`, `debug` or `trace`");
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 35] = [
+pub static KEYS: [&Key; 42] = [
     &OWNER_ID,
     &PREVIOUS_OWNER_IDS,
     &INTERVAL,
@@ -203,6 +228,13 @@ pub static KEYS: [&Key; 35] = [
     &HTTP_HMAC_SECRET_FILE,
     &HTTP_ADMIN_TOKEN_FILE,
     &HTTP_ALLOW_ANONYMOUS_NUDGE,
+    &HTTP_ADVERTISE,
+    &ELECTION_ENABLED,
+    &ELECTION_LEASE_NAME,
+    &ELECTION_LEASE_NAMESPACE,
+    &ELECTION_LEASE_DURATION,
+    &ELECTION_RENEW_DEADLINE,
+    &ELECTION_RETRY_PERIOD,
     &LOG_LEVEL,
     &LOG_FORMAT,
 ];

@@ -7,10 +7,11 @@
 //! ```text
 //! document  YAML text → nodes with lines        layers  file, environment, flags → text per option
 //! keys      the table of all options            value   text → value
-//! problem   what is wrong, and how it is said
+//! problem   what is wrong, and how it is said   election  the options of the lease, together
 //! ```
 
 mod document;
+mod election;
 mod incumbent;
 mod keys;
 mod layers;
@@ -24,8 +25,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use election::{LeaderElection, MARGIN, Pod};
 pub use keys::{KEYS, Key};
 pub use problem::{Error, Errors, Origin};
+pub use value::is_authority;
 
 use layers::{API_KEY_VARIABLE, Layers, Setting};
 
@@ -67,10 +70,12 @@ pub struct Config {
     pub brakes: BrakeOptions,
     /// The HTTP server of the daemon.
     pub http: Http,
+    /// Which of several replicas runs passes.
+    pub leader_election: LeaderElection,
     /// The log.
     pub log: Log,
-    /// This process's pod, from `POD_NAME`: who reports an event.
-    pub pod_name: Option<String>,
+    /// The pod that this process runs in.
+    pub pod: Pod,
     /// What the file says without effect, or under another name, one line each.
     pub notices: Vec<String>,
 }
@@ -201,6 +206,8 @@ pub struct Http {
     pub admin_token_file: Option<PathBuf>,
     /// Anybody who reaches the listener may nudge.
     pub allow_anonymous_nudge: bool,
+    /// Where other replicas reach the listener; `None`: at the pod's address.
+    pub advertise: Option<String>,
 }
 
 /// The log.
@@ -247,9 +254,9 @@ impl Config {
     pub fn load(sources: &Sources<'_>) -> Result<Config, Errors> {
         let layers = Layers::gather(sources).map_err(Errors)?;
         let mut reader = Reader { layers };
-        let pod_name = sources.env.get("POD_NAME").filter(|name| !name.is_empty()).cloned();
+        let pod = Pod::of(sources.env);
         let config = reader.config(sources.env.get(API_KEY_VARIABLE));
-        let config = config.map(|config| Config { pod_name, ..config });
+        let config = config.map(|config| Config { pod, ..config });
         match config {
             Some(config) if reader.layers.problems.is_empty() => Ok(config),
             Some(_) | None => Err(Errors(reader.layers.problems)),
@@ -280,6 +287,7 @@ impl Reader {
         let policy = self.policy(namespaces.as_ref().is_some_and(|all| !all.is_empty()));
         let brakes = self.brakes();
         let http = self.http();
+        let election = self.election(powerdns.as_ref());
         let level = self.read(&keys::LOG_LEVEL, value::level);
         let format = self.read(&keys::LOG_FORMAT, value::format);
         Some(Config {
@@ -295,8 +303,9 @@ impl Reader {
             policy: policy?,
             brakes: brakes?,
             http: http?,
+            leader_election: election?,
             log: Log { level: level?, format: format? },
-            pod_name: None,
+            pod: Pod::default(),
             notices: std::mem::take(&mut self.layers.notices),
         })
     }
@@ -308,12 +317,14 @@ impl Reader {
     fn http(&mut self) -> Option<Http> {
         let listen = self.read(&keys::HTTP_LISTEN, |text| text.parse().ok());
         let anonymous = self.read(&keys::HTTP_ALLOW_ANONYMOUS_NUDGE, |text| text.parse().ok());
+        let advertise = self.read(&keys::HTTP_ADVERTISE, value::advertise);
         Some(Http {
             token_file: self.path(&keys::HTTP_TOKEN_FILE),
             hmac_secret_file: self.path(&keys::HTTP_HMAC_SECRET_FILE),
             admin_token_file: self.path(&keys::HTTP_ADMIN_TOKEN_FILE),
             listen: listen?,
             allow_anonymous_nudge: anonymous?,
+            advertise: advertise.map(|text| Some(text).filter(|text| !text.is_empty()))?,
         })
     }
 

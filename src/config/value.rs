@@ -14,16 +14,7 @@ use super::{Interval, Level, LogFormat};
 
 /// An owner id: it becomes part of what is stored on the server, hence the narrow alphabet.
 pub(super) fn owner_id(text: &str) -> Option<String> {
-    let inside = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' || byte == b'-'
-    };
-    let end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    (bytes.len() <= 63
-        && bytes.iter().all(|byte| inside(*byte))
-        && end(bytes.first())
-        && end(bytes.last()))
-    .then(|| text.to_owned())
+    object_name(text).filter(|text| text.len() <= 63)
 }
 
 /// A duration of 1 s to 24 h, or a cron expression that the scheduler itself accepts.
@@ -93,7 +84,8 @@ pub(super) fn base_url(text: &str) -> Option<String> {
 }
 
 /// Whether it is `host`, `host:port`, `[v6]` or `[v6]:port`.
-fn is_authority(text: &str) -> bool {
+#[must_use]
+pub fn is_authority(text: &str) -> bool {
     let is_port = |port: &str| port.parse::<u16>().is_ok_and(|number| number > 0);
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address.parse::<Ipv6Addr>().is_ok()
@@ -103,6 +95,26 @@ fn is_authority(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     let begins = host.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     begins && host.bytes().all(inside) && port.is_none_or(is_port)
+}
+
+/// Where others reach the listener, which becomes part of a URL; empty is nowhere in particular.
+pub(super) fn advertise(text: &str) -> Option<String> {
+    let bare = text.parse::<Ipv6Addr>().is_ok();
+    (text.is_empty() || bare || is_authority(text)).then(|| text.to_owned())
+}
+
+/// The name of an object: an RFC 1123 subdomain, as far as one looks at letters.
+pub(super) fn object_name(text: &str) -> Option<String> {
+    let inside = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'.' || byte == b'-'
+    };
+    let end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    (bytes.len() <= 253
+        && bytes.iter().all(|byte| inside(*byte))
+        && end(bytes.first())
+        && end(bytes.last()))
+    .then(|| text.to_owned())
 }
 
 /// A server id, which becomes one segment of the API's paths: nothing that would need escapes, and

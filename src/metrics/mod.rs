@@ -40,6 +40,7 @@ pub struct Metrics {
     backed_off_zones: IntGauge,
     backed_off_names: IntGauge,
     in_vain: IntGauge,
+    leader: IntGauge,
 }
 
 impl Metrics {
@@ -98,6 +99,7 @@ impl Metrics {
                 "acknowledged_in_vain_names",
                 "Names that PowerDNS acknowledges and does not serve.",
             )?,
+            leader: gauge("leader", "1 while this process runs passes, 0 while it stands by.")?,
             pass_seconds,
             last_success,
             registry,
@@ -121,6 +123,11 @@ impl Metrics {
     #[must_use]
     pub fn still_for(&self) -> u64 {
         self.now().saturating_sub(self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Notes whether this process runs passes.
+    pub fn leader(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
     }
 
     /// Counts a request to PowerDNS that was sent at `began`.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::limiter::Limiter;
 use super::wire::{ListedZone, ZoneBody, ZoneHead, capabilities, refusal};
 use crate::config::Secret;
+use crate::fence::Fence;
 use crate::metrics::Metrics;
 use crate::plan::snapshot::Capabilities;
 use crate::plan::{Failure, Proof};
@@ -71,6 +72,9 @@ pub enum Error {
     /// The process is stopping: nothing new is sent.
     #[error("the process is stopping")]
     Stopping,
+    /// Another process may write now: nothing is sent.
+    #[error("the lease is not held")]
+    NotHeld,
     /// The key cannot be read.
     #[error("failed to read the API key from {path}: {why}")]
     Key {
@@ -109,7 +113,7 @@ impl Error {
         match self {
             Error::Status { status, .. } => *status >= 500,
             Error::Transport(lost) => matches!(lost, Lost::Reset | Lost::Cut),
-            Error::Malformed(_) | Error::Stopping | Error::Key { .. } => false,
+            Error::Malformed(_) | Error::Stopping | Error::NotHeld | Error::Key { .. } => false,
         }
     }
 
@@ -120,9 +124,11 @@ impl Error {
             Error::Status { status, own, .. } => {
                 (300..400).contains(status) || (*status == 404 && !own)
             }
-            Error::Transport(_) | Error::Malformed(_) | Error::Stopping | Error::Key { .. } => {
-                false
-            }
+            Error::Transport(_)
+            | Error::Malformed(_)
+            | Error::Stopping
+            | Error::NotHeld
+            | Error::Key { .. } => false,
         }
     }
 
@@ -138,6 +144,7 @@ impl Error {
             Error::Transport(lost) => Failure::Unknown(format!("no answer from PowerDNS ({lost})")),
             Error::Malformed(_) => Failure::Unknown("unreadable answer from PowerDNS".to_owned()),
             Error::Stopping => Failure::NotSent("the daemon is stopping".to_owned()),
+            Error::NotHeld => Failure::NotSent("the daemon holds the lease no more".to_owned()),
             Error::Key { .. } => Failure::NotSent("the PowerDNS API key cannot be read".to_owned()),
         }
     }
@@ -153,6 +160,7 @@ pub struct Client {
     pub limiter: Limiter,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
+    fence: Fence,
 }
 
 impl Client {
@@ -180,7 +188,14 @@ impl Client {
             http = http.tls_certs_only(only);
         }
         let http = http.build()?;
-        Ok(Client { http, options, key: RwLock::new(None), limiter, metrics, stop })
+        let (key, fence) = (RwLock::new(None), Fence::default());
+        Ok(Client { http, options, key, limiter, metrics, stop, fence })
+    }
+
+    /// The same client for who must hold the lease: a request begins only if the lease outlives its time-out.
+    #[must_use]
+    pub fn fenced(self, fence: Fence) -> Client {
+        Client { fence, ..self }
     }
 
     /// Reads the key anew, so that a rotated file is used from the next request on.
@@ -316,10 +331,15 @@ impl Client {
     ) -> Result<(u16, String), Error> {
         let write = method != Method::GET;
         let waits = self.metrics.begin();
+        let leave = async {
+            let permit = self.limiter.acquire(write).await;
+            let held = self.fence.pass(self.options.request_timeout).await;
+            held.map(|()| permit).map_err(|_| Error::NotHeld)
+        };
         let _permit = tokio::select! {
             biased;
             () = self.stop.cancelled() => return Err(Error::Stopping),
-            permit = self.limiter.acquire(write) => permit,
+            permit = leave => permit?,
         };
         self.metrics.throttled("powerdns", waits);
         let Options { url, server_id, .. } = &self.options;

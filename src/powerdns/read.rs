@@ -95,6 +95,7 @@ fn unread(error: &Error) -> String {
         Error::Transport(lost) => format!("no answer from PowerDNS ({lost})"),
         Error::Malformed(_) => "PowerDNS gave an unreadable answer".to_owned(),
         Error::Stopping => "the daemon is stopping".to_owned(),
+        Error::NotHeld => "the daemon holds the lease no more".to_owned(),
         Error::Key { .. } => "the PowerDNS API key cannot be read".to_owned(),
     }
 }

@@ -37,6 +37,13 @@ brakes.implicitPercent: -1 | 101 | none
 brakes.implicitTotal: -1 | 1000001
 brakes.explicitPercent: 101 | off
 http.allowAnonymousNudge: | yes | True | 1
+http.advertise: /x | a:b | a/b | u@h | h?x
+leaderElection.enabled: | yes | 1
+leaderElection.leaseName: | A | -a | a_b | a/b
+leaderElection.leaseNamespace: A | a.b | a,b | -a
+leaderElection.leaseDuration: | 15 | 1s | 2500ms | 2h
+leaderElection.renewDeadline: | 10 | 50ms | 2h
+leaderElection.retryPeriod: | 2 | 50ms | 2h
 http.listen: | :8080 | 8080 | localhost:8080 | 0.0.0.0 | 0.0.0.0:65536
 log.level: | Info | warning | off
 log.format: | JSON | logfmt
@@ -155,7 +162,7 @@ fn other_variables_are_left_alone() {
     ];
     assert_eq!(with_needed("", &env, &[]), Ok(defaults()));
     let named = with_needed("", &[("POD_NAME", "x")], &[]).unwrap();
-    assert_eq!(named.pod_name.as_deref(), Some("x"));
+    assert_eq!(named.pod.name.as_deref(), Some("x"));
 }
 
 #[test]
@@ -177,6 +184,44 @@ fn variables_that_kubernetes_makes_of_our_service_are_left_alone() {
     let mistakes =
         [&links[..], &[("DNS_SYNCD_HTTP__PORT", "8080"), ("DNS_SYNCD_PORTS", "1")]].concat();
     assert_eq!(refusal(with_needed("", &mistakes, &[])).len(), 2);
+}
+
+#[test]
+fn a_lease_that_no_request_fits_into_is_refused() {
+    let flags = |text: &str| -> Vec<String> {
+        let paths = ["leaderElection.leaseDuration", "powerdns.requestTimeout"];
+        let paths =
+            [paths[0], paths[1], "leaderElection.retryPeriod", "leaderElection.renewDeadline"];
+        paths.iter().zip(text.split(' ')).map(|(path, text)| format!("{path}={text}")).collect()
+    };
+    let load = |text: &str, more: &[&str]| {
+        let flags = flags(text);
+        let flags: Vec<&str> =
+            flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        with_needed("", &[], &flags)
+    };
+    for good in ["13s 10s 2s 10s", "4s 1s 500ms 3s", "2s 500ms 500ms 1s"] {
+        assert!(load(good, &[]).is_ok(), "{good}");
+    }
+    for (bad, names) in [
+        ("13s 10001ms 2s 10s", ["leaseDuration (13s)", "powerdns.requestTimeout (10.001s)"]),
+        ("15s 10s 5s 10s", ["retryPeriod (5s)", "powerdns.requestTimeout (10s)"]),
+        ("13s 10s 2s 13s", ["renewDeadline (13s)", "leaseDuration (13s)"]),
+        ("13s 10s 2s 2s", ["renewDeadline (2s)", "retryPeriod (2s)"]),
+    ] {
+        let [line] = refusal(load(bad, &[])).try_into().unwrap();
+        assert!(names.iter().all(|name| line.contains(name)), "{line}");
+        // Who elects nobody may have any.
+        assert!(load(bad, &["leaderElection.enabled=false"]).is_ok(), "{bad}");
+    }
+    // It is told where somebody wrote something.
+    let [line] =
+        refusal(with_needed("powerdns: {requestTimeout: 20s}", &[], &[])).try_into().unwrap();
+    assert_eq!(
+        line,
+        "f.yaml:1: powerdns.requestTimeout: leaderElection.leaseDuration (15s) must be at least \
+         powerdns.requestTimeout (20s) and leaderElection.retryPeriod (2s) together, and 1s more"
+    );
 }
 
 #[test]

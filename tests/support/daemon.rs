@@ -44,6 +44,8 @@ pub fn config(kubeconfig: &Path, url: &str, key: &str, owner: &str, namespace: &
         "ownerId": owner, "interval": "1h", "namespaces": [namespace],
         "powerdns": {"url": url, "apiKeyFile": folder.write("key", key), "requestTimeout": "5s"},
         "http": {"listen": http, "tokenFile": folder.write("token", &token)},
+        // Tests of one daemon need no second one's leave, and share an API server.
+        "leaderElection": {"enabled": false},
         "log": {"level": "debug"},
     });
     let file = ConfigFile { folder, values, kubeconfig: kubeconfig.to_owned(), token, http };
@@ -183,6 +185,16 @@ impl Running {
     /// SIGTERM, without waiting.
     pub fn signal(&self) {
         self.process.terminate();
+    }
+
+    /// SIGSTOP: from now on it does nothing, and knows nothing of it.
+    pub fn pause(&self) {
+        self.process.signal("STOP");
+    }
+
+    /// SIGCONT.
+    pub fn resume(&self) {
+        self.process.signal("CONT");
     }
 
     /// SIGTERM, and waits for its end.

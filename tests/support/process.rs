@@ -82,8 +82,13 @@ impl Process {
 
     /// SIGTERM, without waiting.
     pub fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    /// A signal by its name, without `SIG`.
+    pub fn signal(&self, name: &str) {
         // The shell's own `kill` is there on every machine; a program of that name is not.
-        let kill = format!("kill -TERM {}", self.child.id());
+        let kill = format!("kill -{name} {}", self.child.id());
         Command::new("sh").args(["-c", &kill]).status().unwrap();
     }
 

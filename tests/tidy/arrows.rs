@@ -4,23 +4,25 @@ use super::Finding;
 use super::scan::{code, paths};
 
 /// Each module of the crate, in the order of `lib.rs`, with the modules that it may name besides itself.
-pub(crate) const MODULES: [(&str, &[&str]); 12] = [
-    ("admin", &["api", "cluster", "dns", "metrics", "plan", "sync", "trigger"]),
+pub(crate) const MODULES: [(&str, &[&str]); 14] = [
+    ("admin", &["api", "cluster", "dns", "lease", "metrics", "plan", "sync", "trigger"]),
     ("api", &["dns"]),
     (
         "cli",
         &[
-            "admin", "api", "cluster", "config", "dns", "metrics", "plan", "powerdns", "sync",
-            "trigger",
+            "admin", "api", "cluster", "config", "dns", "fence", "lease", "metrics", "plan",
+            "powerdns", "sync", "trigger",
         ],
     ),
-    ("cluster", &["api", "metrics", "plan"]),
+    ("cluster", &["api", "fence", "metrics", "plan"]),
     ("config", &[]),
     ("dns", &[]),
+    ("fence", &["config"]),
+    ("lease", &["cluster", "config", "fence", "metrics"]),
     // Counters take their figures from a pass's summary.
     ("metrics", &["api", "plan"]),
     ("plan", &["api", "dns"]),
-    ("powerdns", &["api", "config", "dns", "metrics", "plan"]),
+    ("powerdns", &["api", "config", "dns", "fence", "metrics", "plan"]),
     ("sync", &["cluster", "dns", "metrics", "plan", "powerdns"]),
     ("telemetry", &["config"]),
     ("trigger", &["config", "metrics", "plan", "sync"]),

@@ -220,6 +220,7 @@ async fn health_fails_when_a_pass_is_due_and_nothing_moves() {
         access: Access::default(),
         syncer: None,
         limiter: admin::limiter(),
+        forward: http_client(),
         deadline: 1500,
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
