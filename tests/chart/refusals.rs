@@ -5,8 +5,9 @@ use crate::support::root;
 
 /// Values and what the refusal must say.
 #[rustfmt::skip]
-const WRONG: [(&str, &[&str]); 14] = [
-    ("replicas=2", &["additional properties 'replicas' not allowed"]),
+const WRONG: [(&str, &[&str]); 15] = [
+    ("replica=2", &["additional properties 'replica' not allowed"]),
+    ("replicas=two", &["at '/replicas'", "want integer"]),
     ("config.intervall=15s", &["at '/config'", "'intervall' not allowed"]),
     ("config.interval=15", &["at '/config/interval'", "want string"]),
     ("config.powerdns.url=powerdns:8081", &["at '/config/powerdns/url'", "does not match pattern"]),
@@ -40,13 +41,14 @@ fn the_schema_refuses_wrong_values_and_names_them() {
 
 /// Values without the two that are needed, and what the refusal must say.
 #[rustfmt::skip]
-const TOGETHER: [(&str, &[&str]); 7] = [
+const TOGETHER: [(&str, &[&str]); 8] = [
     ("", &["config.ownerId is required", "two clusters with one id", "--set config.ownerId=prod-eu"]),
     ("config.ownerId=a", &["there is no PowerDNS API key", "secrets.apiKey.existingSecret"]),
     ("config.ownerId=a,secrets.apiKey.existingSecret=x,secrets.apiKey.value=y", &["secrets.apiKey", "not both"]),
     ("config.ownerId=a,secrets.apiKey.existingSecret=x,config.powerdns.apiKeyFile=/y", &["both give the PowerDNS API key"]),
     ("config.ownerId=a,secrets.apiKey.value=x,secrets.nudgeToken.value=x,config.http.tokenFile=/y", &["both give the token"]),
     ("config.ownerId=a,secrets.apiKey.value=x,config.policy.orphanZones=delete,config.namespaces={b}", &["orphanZones", "an empty config.namespaces"]),
+    ("config.ownerId=a,secrets.apiKey.value=x,replicas=2,config.leaderElection.enabled=false", &["replicas", "config.leaderElection.enabled", "would write"]),
     ("config.ownerId=a,env[0].name=OTHER", &["there is no PowerDNS API key"]),
 ];
 

@@ -211,9 +211,6 @@ fn the_pod_has_no_rights_that_it_does_not_need() {
     // docs/install.md replaces the first of them by `once`.
     let arguments = json!(["run", "--config", "/etc/dns-syncd/config/dns-syncd.yaml"]);
     assert_eq!(pod["containers"][0]["args"], arguments);
-    // Two daemons with one ownerId must not run side by side, not even for an update.
-    let spec = &only(&documents, "Deployment")["spec"];
-    assert_eq!((&spec["replicas"], &spec["strategy"]["type"]), (&json!(1), &json!("Recreate")));
 }
 
 #[test]
@@ -249,6 +246,44 @@ fn secrets_are_files_and_the_configuration_names_them() {
     assert_eq!(secret["metadata"]["name"], "dns-syncd-nudge-token");
     assert_eq!(secret["stringData"], json!({"nudge": "t0ken"}));
     assert!(!configuration(&documents).contains("t0ken"));
+}
+
+#[test]
+fn replicas_take_turns_by_a_lease_or_do_not_overlap() {
+    let render = |set: &str| template("dns", &[&NEEDED[..], &["--set", set]].concat());
+    let kinds = |documents: &[Value]| {
+        let count = |kind| of_kind(documents, kind).len();
+        (count("PodDisruptionBudget"), count("Role"), count("RoleBinding"))
+    };
+    // Two daemons with one ownerId must not write side by side, not even for an update.
+    let alone = render("config.leaderElection.enabled=false");
+    let spec = &only(&alone, "Deployment")["spec"];
+    assert_eq!((&spec["replicas"], &spec["strategy"]["type"]), (&json!(1), &json!("Recreate")));
+    assert_eq!(kinds(&alone), (0, 0, 0));
+    let one = render("replicas=1");
+    assert_eq!(kinds(&one), (0, 1, 1));
+    assert_eq!(only(&one, "Deployment")["spec"]["strategy"]["type"], "RollingUpdate");
+
+    let three = render(
+        "replicas=3,networkPolicy.enabled=true,networkPolicy.from[0].podSelector.matchLabels.a=b",
+    );
+    assert_eq!(kinds(&three), (1, 1, 1));
+    let spec = &only(&three, "Deployment")["spec"];
+    assert_eq!(spec["replicas"], 3);
+    let labels = &only(&three, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"];
+    assert_eq!(*labels, spec["selector"]["matchLabels"]);
+    // They reach each other.
+    let from = &only(&three, "NetworkPolicy")["spec"]["ingress"][0]["from"];
+    assert_eq!(from[1]["podSelector"]["matchLabels"], *labels);
+    let variables = pod(&three)["containers"][0]["env"].as_array().unwrap();
+    for (name, field) in [
+        ("POD_NAME", "metadata.name"),
+        ("POD_NAMESPACE", "metadata.namespace"),
+        ("POD_IP", "status.podIP"),
+    ] {
+        let variable = variables.iter().find(|v| v["name"] == name).expect(name);
+        assert_eq!(variable["valueFrom"]["fieldRef"]["fieldPath"], field);
+    }
 }
 
 #[test]

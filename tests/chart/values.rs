@@ -249,6 +249,13 @@ fn samples() -> Vec<Sample> {
         row("http.hmacSecretFile", &[json!("/run/hmac")], &[json!(["/run/hmac"])]),
         row("http.adminTokenFile", &[json!("/run/admin")], &[json!(["/run/admin"])]),
         flag("http.allowAnonymousNudge"),
+        row("http.advertise", &[json!("a.example"), json!("[fd00::1]:81"), json!("fd00::1")], &[json!("a/b"), json!("u@h"), json!("a:b")]),
+        row("leaderElection.enabled", &[json!(false)], &[json!("maybe"), json!(1)]),
+        row("leaderElection.leaseName", &[json!("a"), json!("other.x")], &[json!(""), json!("A"), json!("a/b"), json!("-a")]),
+        row("leaderElection.leaseNamespace", &[json!("a"), json!("b-2")], &[json!("A"), json!("a.b"), json!("a,b"), json!("-a")]),
+        row("leaderElection.leaseDuration", &[json!("30s"), json!("10m")], &[json!(15), json!("15"), json!("soon"), json!("-15s")]),
+        row("leaderElection.renewDeadline", &[json!("9s"), json!("5m")], &[json!(10), json!("10"), json!("soon"), json!("-1s")]),
+        row("leaderElection.retryPeriod", &[json!("500ms"), json!("3s")], &[json!(2), json!("2"), json!("soon"), json!("-1s")]),
         choice("log.level", "trace"), choice("log.format", "json"),
     ]
 }

@@ -43,6 +43,9 @@ file. */}}
 {{- if not (or (include "dns-syncd.apiKeySecret" .) $config.powerdns.apiKeyFile $fromEnv) -}}
 {{- fail "there is no PowerDNS API key: name a Secret that holds it in secrets.apiKey.existingSecret (its key in secrets.apiKey.key), or give the key in secrets.apiKey.value" -}}
 {{- end -}}
+{{- if and (gt (int .Values.replicas) 1) (not $config.leaderElection.enabled) -}}
+{{- fail "replicas: more than one needs config.leaderElection.enabled: without it each of them would write" -}}
+{{- end -}}
 {{- if and (eq $config.policy.orphanZones "delete") $config.namespaces -}}
 {{- fail "config.policy.orphanZones: delete needs an empty config.namespaces: a zone of a namespace that is not read looks like an orphan" -}}
 {{- end -}}

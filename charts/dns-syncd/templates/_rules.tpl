@@ -28,6 +28,16 @@
     - dnszones.dns.networking.miloapis.com
   verbs: [get]
 {{- end }}
+{{- define "dns-syncd.rules.lease" }}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  # What does not exist yet has no name by which it could be granted.
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ .Values.config.leaderElection.leaseName }}]
+  verbs: [get, update]
+{{- end }}
 {{- define "dns-syncd.subjects" }}
 subjects:
   - kind: ServiceAccount
