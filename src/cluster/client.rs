@@ -303,7 +303,7 @@ impl Client {
         answer
     }
 
-    pub(super) fn count(&self, what: &'static str, answer: &Result<Value, Error>) {
+    fn count(&self, what: &'static str, answer: &Result<Value, Error>) {
         let code = match answer {
             Ok(_) => "200".to_owned(),
             Err(error) => error.code().map_or("none".to_owned(), |c| c.to_string()),

@@ -125,9 +125,12 @@ impl Metrics {
         self.now().saturating_sub(self.moved.load(Ordering::Relaxed))
     }
 
-    /// Notes whether this process runs passes.
+    /// Notes whether this process runs passes. When it does no more, what its last pass left is another's to tell.
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
+        if !leads {
+            self.levels(&Summary::default());
+        }
     }
 
     /// Counts a request to PowerDNS that was sent at `began`.
@@ -185,7 +188,13 @@ impl Metrics {
         ] {
             self.rrsets.with_label_values(&[action]).inc_by(count as u64);
         }
-        self.states.pass(&summary.census, unix);
+        self.states.observe(&summary.census, unix);
+        self.levels(summary);
+    }
+
+    /// Shows how things stand after a pass.
+    fn levels(&self, summary: &Summary) {
+        self.states.levels(&summary.census);
         let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
         set(&self.record_sets, summary.record_sets);
         set(&self.zones, summary.zones);

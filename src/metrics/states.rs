@@ -59,9 +59,8 @@ impl States {
         })
     }
 
-    /// Takes in a pass that ended at `unix`, in seconds.
-    #[expect(clippy::cast_precision_loss, reason = "seconds fit a double")]
-    pub(super) fn pass(&self, census: &Census, unix: i64) {
+    /// Shows how things stand after a pass.
+    pub(super) fn levels(&self, census: &Census) {
         let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
         for reason in REASONS {
             let count = census.unprogrammed.get(reason).copied().unwrap_or_default();
@@ -70,6 +69,11 @@ impl States {
         set(&self.foreign, census.foreign);
         set(&self.terminating, census.terminating);
         self.oldest_deletion.set(census.oldest_deletion.unwrap_or_default());
+    }
+
+    /// Takes in what came to be programmed in a pass that ended at `unix`, in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "seconds fit a double")]
+    pub(super) fn observe(&self, census: &Census, unix: i64) {
         for changed in &census.programmed {
             // The clocks of two machines.
             self.programmed.observe((unix - changed).max(0) as f64);

@@ -31,6 +31,11 @@ async fn a_holder_that_was_stopped_for_a_while_writes_nothing_when_it_goes_on() 
     pair.estate.recorder.clear();
     first.resume();
     stands_by(&first).await;
+    for level in ["failed_changes", "record_sets", "held"] {
+        let series = format!("\ndns_syncd_{level} 0\n");
+        let text = first.metrics().await;
+        assert!(text.contains(&series), "what it left is another's to tell: {text}");
+    }
     assert_eq!(first.get("/readyz").await.0, 200);
     // Long enough for what a pass that went on would send.
     tokio::time::sleep(2 * TIMEOUT).await;
