@@ -7,6 +7,8 @@ mod support;
 
 #[path = "cli/certificates.rs"]
 mod certificates;
+#[path = "cli/cleanup.rs"]
+mod cleanup;
 #[path = "cli/immutable.rs"]
 mod immutable;
 #[path = "cli/plan.rs"]

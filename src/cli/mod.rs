@@ -1,6 +1,7 @@
 //! The command line: its words, and what every command that talks to servers has to set up.
 
 pub mod check_config;
+pub mod cleanup;
 pub mod crds;
 pub mod once;
 pub mod plan;
@@ -73,6 +74,15 @@ pub enum Command {
         /// How to print it.
         #[arg(short, long, value_enum, default_value = "text")]
         output: Output,
+        /// Configuration.
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Take our finalizers off all objects, to uninstall; no daemon may run. 0 if nothing is left, 1 otherwise.
+    Cleanup {
+        /// What else is to go.
+        #[command(flatten)]
+        asked: cleanup::Asked,
         /// Configuration.
         #[command(flatten)]
         settings: Settings,
@@ -173,6 +183,31 @@ pub async fn syncer(
     let cluster =
         cluster::Client::new(kube, pace, kubernetes.concurrency, metrics.clone(), stop.clone())
             .fenced(fence.clone(), config.leader_election.write_timeout());
+    let powerdns = server(config, metrics.clone(), stop)?.fenced(fence.clone());
+    let pdns = &config.powerdns;
+    Ok(Syncer {
+        cluster,
+        powerdns,
+        policy: policy(config),
+        limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
+        concurrency: pdns.concurrency,
+        instance: config.pod.name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
+        clock: Metrics::now,
+        chance: rand::random::<f64>,
+        metrics,
+        memory: Mutex::new(Memory::default()),
+    })
+}
+
+/// Sets up the client of PowerDNS alone. Nothing is sent yet.
+///
+/// # Errors
+/// If it cannot be built.
+fn server(
+    config: &Config,
+    metrics: Arc<Metrics>,
+    stop: &CancellationToken,
+) -> Result<powerdns::Client, StartError> {
     let pdns = &config.powerdns;
     let options = Options {
         url: pdns.url.clone(),
@@ -192,21 +227,8 @@ pub async fn syncer(
         );
     }
     let limiter = Limiter::new(pdns.requests_per_second, pdns.burst, pdns.concurrency);
-    let powerdns = powerdns::Client::new(options, limiter, metrics.clone(), stop.clone())
-        .map_err(|e| failed("the PowerDNS client", innermost(&e)))?
-        .fenced(fence.clone());
-    Ok(Syncer {
-        cluster,
-        powerdns,
-        policy: policy(config),
-        limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
-        concurrency: pdns.concurrency,
-        instance: config.pod.name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
-        clock: Metrics::now,
-        chance: rand::random::<f64>,
-        metrics,
-        memory: Mutex::new(Memory::default()),
-    })
+    powerdns::Client::new(options, limiter, metrics, stop.clone())
+        .map_err(|e| StartError::Setup { what: "the PowerDNS client", why: innermost(&e) })
 }
 
 /// The certificates of a PEM file.

@@ -9,9 +9,9 @@ mod snapshot;
 
 pub use client::{Client, Error};
 pub use events::tell;
-pub use record::record;
+pub use record::{let_go, record};
 pub use secure::{ask, secure};
-pub use snapshot::snapshot;
+pub use snapshot::{remains, snapshot};
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

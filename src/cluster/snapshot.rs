@@ -12,11 +12,7 @@ use crate::plan::snapshot::Cluster;
 /// # Errors
 /// If anything of it is incomplete: there is no pass on half a state.
 pub async fn snapshot(client: &Client, namespaces: &BTreeSet<String>) -> Result<Cluster, Error> {
-    let places: Vec<Option<&str>> = if namespaces.is_empty() {
-        vec![None]
-    } else {
-        namespaces.iter().map(|n| Some(n.as_str())).collect()
-    };
+    let places = places(namespaces);
     let mut cluster = Cluster::default();
     for place in &places {
         cluster.sets.extend(client.list("dnsrecordsets", *place, RecordSet::decode).await?);
@@ -29,4 +25,36 @@ pub async fn snapshot(client: &Client, namespaces: &BTreeSet<String>) -> Result<
         client.check_crd(plural).await?;
     }
     Ok(cluster)
+}
+
+/// The same lists for a cluster that is being cleaned up: the CRDs may be Terminating, and a kind whose CRD is gone has
+/// no objects.
+///
+/// # Errors
+/// If a list is incomplete for another reason.
+pub async fn remains(client: &Client, namespaces: &BTreeSet<String>) -> Result<Cluster, Error> {
+    let mut cluster = Cluster::default();
+    for place in &places(namespaces) {
+        let listed = client.list("dnsrecordsets", *place, RecordSet::decode).await;
+        cluster.sets.extend(without_crd(listed)?);
+        let listed = client.list("dnszones", *place, Zone::decode).await;
+        cluster.zones.extend(without_crd(listed)?);
+    }
+    cluster.classes = without_crd(client.list("dnszoneclasses", None, Class::decode).await)?;
+    Ok(cluster)
+}
+
+fn without_crd<T>(listed: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
+    match listed {
+        Err(error) if error.code() == Some(404) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// Where to list: the namespaces, or all at once.
+fn places(namespaces: &BTreeSet<String>) -> Vec<Option<&str>> {
+    if namespaces.is_empty() {
+        return vec![None];
+    }
+    namespaces.iter().map(|n| Some(n.as_str())).collect()
 }

@@ -13,6 +13,7 @@ pub mod brakes;
 pub mod census;
 pub mod change;
 mod claims;
+pub mod cleanup;
 pub mod desired;
 mod diff;
 pub mod document;

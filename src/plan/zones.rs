@@ -236,7 +236,11 @@ fn standing_alone(
     }
 }
 
-fn class_of<'a>(zone: &'a Zone, classes: &'a [Class], policy: &Policy) -> ClassState<'a> {
+pub(super) fn class_of<'a>(
+    zone: &'a Zone,
+    classes: &'a [Class],
+    policy: &Policy,
+) -> ClassState<'a> {
     let name = match zone.class.as_deref() {
         None | Some("") => return ClassState::Empty,
         Some(name) => name,

@@ -397,7 +397,7 @@ fn shadowing<'a>(below: &[&'a Name], name: &Name, rtype: RecordType) -> Option<&
 }
 
 /// Stored records as one line: `300 "a" "b"`.
-fn text(rrset: &StoredRrset) -> String {
+pub(super) fn text(rrset: &StoredRrset) -> String {
     let mut records: Vec<&str> = rrset.records.iter().map(|r| r.content.as_str()).collect();
     records.sort_unstable();
     format!("{} {}", rrset.ttl, records.join(" | "))
