@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dns_syncd::cli::{
-    Cli, Command, Output, Settings, StartError, USAGE, check_config, cleanup, crds, once, plan, run,
+    Cli, Command, Output, Settings, StartError, USAGE, check_config, cleanup, crds, import, once,
+    plan, run,
 };
 use dns_syncd::config::Config;
 use dns_syncd::telemetry;
@@ -47,6 +48,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
             (settings, Go::Once(release.iter().cloned().collect()))
         }
         Command::Plan { output, settings } => (settings, Go::Plan(*output)),
+        Command::Import { asked, settings } => (settings, Go::Import(asked.clone())),
         Command::Cleanup { asked, settings } => (settings, Go::Cleanup(*asked)),
     };
     let config = load(settings)?;
@@ -62,6 +64,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
         Go::Run => run::run(&config, &stop).await,
         Go::Once(released) => once::once(&config, &released, &stop).await,
         Go::Plan(output) => plan::plan(&config, output, &stop).await,
+        Go::Import(asked) => import::import(&config, &asked, &stop).await,
         Go::Cleanup(asked) => cleanup::cleanup(&config, asked, &stop).await,
     };
     signals.abort();
@@ -72,6 +75,7 @@ enum Go {
     Run,
     Once(BTreeSet<String>),
     Plan(Output),
+    Import(import::Asked),
     Cleanup(cleanup::Asked),
 }
 

@@ -11,6 +11,8 @@ mod certificates;
 mod cleanup;
 #[path = "cli/immutable.rs"]
 mod immutable;
+#[path = "cli/import.rs"]
+mod import;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/secrets.rs"]

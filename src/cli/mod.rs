@@ -3,6 +3,7 @@
 pub mod check_config;
 pub mod cleanup;
 pub mod crds;
+pub mod import;
 pub mod once;
 pub mod plan;
 pub mod run;
@@ -74,6 +75,15 @@ pub enum Command {
         /// How to print it.
         #[arg(short, long, value_enum, default_value = "text")]
         output: Output,
+        /// Configuration.
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Print a zone of PowerDNS as a DNSZone and DNSRecordSets, which plan to no difference: 0, 1 if there is none.
+    Import {
+        /// What is to be imported.
+        #[command(flatten)]
+        asked: import::Asked,
         /// Configuration.
         #[command(flatten)]
         settings: Settings,
@@ -203,7 +213,7 @@ pub async fn syncer(
 ///
 /// # Errors
 /// If it cannot be built.
-fn server(
+pub fn server(
     config: &Config,
     metrics: Arc<Metrics>,
     stop: &CancellationToken,

@@ -20,6 +20,7 @@ pub mod document;
 pub mod events;
 mod evidence;
 pub mod guard;
+pub mod import;
 pub mod memory;
 pub mod note;
 pub mod objects;

@@ -36,6 +36,12 @@ impl Rdata {
 }
 
 impl Caa {
+    /// The text by which its value is declared.
+    #[must_use]
+    pub fn declared(&self) -> String {
+        text::spell(&self.value)
+    }
+
     pub(super) fn parse(content: &str) -> Result<Caa, RdataError> {
         let [flag, tag, value] = split(content)?;
         let bytes = text::printed(value)

@@ -9,19 +9,19 @@ use super::{Name, Rdata, RdataError, Rendered, hosts, number, split, text};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Soa {
     /// The primary name server.
-    mname: Name,
+    pub mname: Name,
     /// The mailbox of the one responsible, its first dot standing for the at sign.
-    rname: Name,
+    pub rname: Name,
     /// The version of the zone; 0 where none was declared.
     serial: u32,
     /// How often secondaries look for a new serial.
-    refresh: u32,
+    pub refresh: u32,
     /// How soon they try again after a failure.
-    retry: u32,
+    pub retry: u32,
     /// How long they answer without a refresh.
-    expire: u32,
+    pub expire: u32,
     /// How long an absence is cached (RFC 2308 §4).
-    minimum: u32,
+    pub minimum: u32,
 }
 
 impl Rdata {

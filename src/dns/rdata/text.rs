@@ -22,6 +22,19 @@ pub(super) fn declared(text: &str) -> Option<Vec<u8>> {
     Some(text.replace(r"\;", ";").into_bytes())
 }
 
+/// The shortest text that is declared for these bytes: themselves where they are read so, else one quoted string.
+pub(super) fn spell(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(plain)
+            if !plain.chars().any(char::is_control)
+                && declared(plain).as_deref() == Some(bytes) =>
+        {
+            plain.to_owned()
+        }
+        _ => quote(bytes, Dialect::OLDEST),
+    }
+}
+
 /// The bytes of the strings that a server prints, joined. Unquoted strings are accepted: zones
 /// filled by other means hold them. `None` when a quote or an escape is left open.
 pub(super) fn printed(text: &str) -> Option<Vec<u8>> {

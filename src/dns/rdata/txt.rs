@@ -37,6 +37,12 @@ impl TxtValue {
         &self.0
     }
 
+    /// The text by which it is declared.
+    #[must_use]
+    pub fn declared(&self) -> String {
+        text::spell(&self.0)
+    }
+
     pub(super) fn parse(content: &str) -> Result<TxtValue, RdataError> {
         text::printed(content)
             .map(TxtValue)

@@ -69,6 +69,20 @@ impl Svcb {
         &self.target
     }
 
+    /// The parameters as they are declared.
+    #[must_use]
+    pub fn params(&self) -> BTreeMap<String, String> {
+        let each = self.params.iter().map(|(key, wire)| {
+            let printed = key.print(wire, Dialect::OLDEST);
+            let Some((name, value)) = printed.split_once('=') else {
+                return (printed, String::new());
+            };
+            let bytes = text::string(value).map(|(bytes, _)| bytes).unwrap_or_default();
+            (name.to_owned(), text::spell(&bytes))
+        });
+        each.collect()
+    }
+
     fn declare(&mut self, name: &str, value: &str) -> Result<(), RdataError> {
         let key = Key::parse(name)
             .ok_or_else(|| RdataError::new("parameter", name, "is not a known one or keyNNNNN"))?;
