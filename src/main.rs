@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use dns_syncd::cli::{
-    Cli, Command, Output, Settings, StartError, USAGE, check_config, cleanup, crds, import, once,
-    plan, run,
+    Cli, Command, Output, Settings, StartError, USAGE, check_config, cleanup, completions, crds,
+    explain, import, once, plan, run,
 };
 use dns_syncd::config::Config;
 use dns_syncd::telemetry;
@@ -39,6 +39,10 @@ async fn execute(command: Command) -> Result<u8, StartError> {
             crds::crds(*immutable);
             return Ok(0);
         }
+        Command::Completions { shell } => {
+            completions::completions(*shell);
+            return Ok(0);
+        }
         Command::CheckConfig(settings) => {
             check_config::check_config(&load(settings)?);
             return Ok(0);
@@ -48,6 +52,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
             (settings, Go::Once(release.iter().cloned().collect()))
         }
         Command::Plan { output, settings } => (settings, Go::Plan(*output)),
+        Command::Explain { asked, settings } => (settings, Go::Explain(asked.clone())),
         Command::Import { asked, settings } => (settings, Go::Import(asked.clone())),
         Command::Cleanup { asked, settings } => (settings, Go::Cleanup(*asked)),
     };
@@ -64,6 +69,7 @@ async fn execute(command: Command) -> Result<u8, StartError> {
         Go::Run => run::run(&config, &stop).await,
         Go::Once(released) => once::once(&config, &released, &stop).await,
         Go::Plan(output) => plan::plan(&config, output, &stop).await,
+        Go::Explain(asked) => explain::explain(&config, &asked, &stop).await,
         Go::Import(asked) => import::import(&config, &asked, &stop).await,
         Go::Cleanup(asked) => cleanup::cleanup(&config, asked, &stop).await,
     };
@@ -75,6 +81,7 @@ enum Go {
     Run,
     Once(BTreeSet<String>),
     Plan(Output),
+    Explain(explain::Asked),
     Import(import::Asked),
     Cleanup(cleanup::Asked),
 }

@@ -9,6 +9,10 @@ mod support;
 mod certificates;
 #[path = "cli/cleanup.rs"]
 mod cleanup;
+#[path = "cli/completions.rs"]
+mod completions;
+#[path = "cli/explain.rs"]
+mod explain;
 #[path = "cli/immutable.rs"]
 mod immutable;
 #[path = "cli/import.rs"]

@@ -2,7 +2,9 @@
 
 pub mod check_config;
 pub mod cleanup;
+pub mod completions;
 pub mod crds;
+pub mod explain;
 pub mod import;
 pub mod once;
 pub mod plan;
@@ -79,6 +81,15 @@ pub enum Command {
         #[command(flatten)]
         settings: Settings,
     },
+    /// Explain a name: who declares it, who won, what PowerDNS holds, what DNS answers, what the next pass does.
+    Explain {
+        /// What is to be explained.
+        #[command(flatten)]
+        asked: explain::Asked,
+        /// Configuration.
+        #[command(flatten)]
+        settings: Settings,
+    },
     /// Print a zone of PowerDNS as a DNSZone and DNSRecordSets, which plan to no difference: 0, 1 if there is none.
     Import {
         /// What is to be imported.
@@ -96,6 +107,11 @@ pub enum Command {
         /// Configuration.
         #[command(flatten)]
         settings: Settings,
+    },
+    /// Print a shell's completions.
+    Completions {
+        /// The shell.
+        shell: completions::For,
     },
     /// Print the CustomResourceDefinitions.
     Crds {

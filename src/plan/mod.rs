@@ -19,6 +19,7 @@ mod diff;
 pub mod document;
 pub mod events;
 mod evidence;
+pub mod explain;
 pub mod guard;
 pub mod import;
 pub mod memory;
