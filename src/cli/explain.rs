@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{FAILED, Output, StartError, syncer};
 use crate::config::Config;
 use crate::dns::name::Name;
+use crate::fence::Fence;
 use crate::plan::explain::explain as put_together;
 
 /// The time for one answer.
@@ -49,7 +50,7 @@ pub async fn explain(
     let wrong =
         |e: crate::dns::name::NameError| StartError::Setup { what: "NAME", why: e.to_string() };
     let name = Name::parse(&asked.name).map_err(wrong)?;
-    let syncer = syncer(config, stop).await?;
+    let syncer = syncer(config, &Fence::default(), stop).await?;
     let (snapshot, plan) = match syncer.plan().await {
         Ok(planned) => planned,
         Err(error) => {
