@@ -111,10 +111,14 @@ impl<'a> Candidate<'a> {
         mut work: impl AsyncFnMut(&CancellationToken),
     ) {
         let mut seen = Observed::default();
+        // The wait after an unclean end, which was cut short.
+        let mut owed = false;
         while !stop.is_cancelled() {
-            let Some(won) = self.campaign(&mut seen, stop, &standing).await else { return };
+            let Some(mut won) = self.campaign(&mut seen, stop, &standing).await else { return };
+            won.unclean |= owed;
             standing(Standing::Ours);
-            self.hold(&mut seen, &won, stop, &mut work).await;
+            let (done, _) = self.hold(&mut seen, &won, stop, &mut work).await;
+            owed = won.unclean && done.is_none();
             standing(Standing::Over);
         }
     }
@@ -235,7 +239,8 @@ impl<'a> Candidate<'a> {
         let (done, lost) = tokio::join!(work, self.renew(seen, sent, &cut, &ended));
         self.fence.set(None);
         self.metrics.leader(false);
-        if !lost {
+        // Who did not wait long enough leaves that to the next one, who does if the lease runs out.
+        if !lost && (done.is_some() || !unclean) {
             self.release(seen).await;
         }
         (done, lost)
