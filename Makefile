@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix soak mutants evidence image env fmt
+.PHONY: help demo test test-matrix soak soak-lease mutants evidence image env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -19,6 +19,11 @@ soak: ## random sequences with faults for MINUTES=10, on models and on real serv
 	@tests/env/build >/dev/null
 	@SOAK_MINUTES=$(or $(MINUTES),10) tests/env/with-apiserver \
 		cargo test --locked --quiet --profile soak --test soak -- --nocapture --test-threads=3
+
+soak-lease: ## ROUNDS=50 of two replicas whose slow writes cross the expiry of a lease
+	@tests/env/build >/dev/null
+	@LEASE_ROUNDS=$(or $(ROUNDS),50) tests/env/with-apiserver \
+		cargo test --locked --quiet --test lease slow_writes -- --nocapture
 
 mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE=400 by SEED=1, in shards: SHARD=1/4
 	@tests/env/mutants

@@ -156,7 +156,7 @@ pub(crate) async fn wait_for_sent(recorder: &Recorder, of: fn(&Request) -> bool,
 /// Each change began while the lease would outlive it by a second, counted from when the newest acknowledged renewal had
 /// been sent.
 #[track_caller]
-pub(crate) fn assert_fenced(recorder: &Recorder) {
+pub(crate) fn assert_fenced(recorder: &Recorder, lease: Duration, timeout: Duration) {
     // From the look at the clock to the proxy.
     const WAY: Duration = Duration::from_millis(250);
     let renewals = sent(recorder, writes_lease);
@@ -164,7 +164,7 @@ pub(crate) fn assert_fenced(recorder: &Recorder) {
         let known = |r: &&Request| r.answered.is_some_and(|at| at <= change.arrived);
         let good = |r: &&Request| matches!(r.status, Some(200 | 201));
         let newest = renewals.iter().filter(known).rfind(good).expect("it was held");
-        let (latest, room) = (newest.arrived + LEASE, TIMEOUT + Duration::from_secs(1));
+        let (latest, room) = (newest.arrived + lease, timeout + Duration::from_secs(1));
         let late = (change.arrived + room).saturating_duration_since(latest);
         assert!(late < WAY, "{late:?} too late: {change:#?}\n{newest:#?}");
     }
