@@ -77,7 +77,8 @@ impl Display for Printed<'_> {
         for hold in holds {
             writeln!(f, "braked    {}", hold.message())?;
         }
-        for name in orphans {
+        let stays = |name: &&Name| !zones.get(*name).is_some_and(ZonePlan::goes);
+        for name in orphans.iter().filter(stays) {
             writeln!(f, "orphan    {name} has our mark and no DNSZone; it stays")?;
         }
         let mut lines: Vec<String> = Vec::new();
