@@ -59,7 +59,7 @@ impl Name {
         if let Some(odd) = text.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(NameError::BadCharacter(odd));
         }
-        let mut out = String::with_capacity(text.len() + 1);
+        let mut out = String::with_capacity(text.len());
         let mut rest = text.as_bytes();
         let mut octets = 1;
         let mut label = 0;
@@ -105,7 +105,7 @@ impl Name {
         match prefix.strip_suffix('.') {
             None => prefix.is_empty(),
             Some(labels) => {
-                let backslashes = labels.len() - labels.trim_end_matches('\\').len();
+                let backslashes = labels.bytes().rev().take_while(|byte| *byte == b'\\').count();
                 backslashes.is_multiple_of(2)
             }
         }
@@ -238,6 +238,8 @@ mod tests {
         ] {
             assert_eq!(name(text).as_str(), canonical, "{text}");
             assert_eq!(name(canonical), name(text), "{text}");
+            assert_eq!(format!("{0} {0:?}", name(text)), format!("{canonical} {canonical}"));
+            assert_eq!(serde_json::to_value(name(text)).unwrap(), canonical);
         }
     }
 
@@ -275,7 +277,9 @@ mod tests {
         for inside in ["example.com.", "www.example.com.", r"a\\.example.com."] {
             assert!(name(inside).is_at_or_below(&zone), "{inside}");
         }
-        for outside in ["com.", "xexample.com.", "example.org.", ".", r"a\.example.com."] {
+        for outside in
+            ["com.", "xexample.com.", "example.org.", ".", r"a\.example.com.", r"a\\\.example.com."]
+        {
             assert!(!name(outside).is_at_or_below(&zone), "{outside}");
         }
         assert!(name("a.").is_at_or_below(&name(".")) && name(".").is_root());
@@ -283,7 +287,8 @@ mod tests {
 
     #[test]
     fn labels_are_counted_without_the_root() {
-        for (text, count) in [(".", 0), ("com.", 1), ("a.b.c.", 3), (r"a\.b.c.", 2)] {
+        for (text, count) in [(".", 0), ("com.", 1), ("a.b.c.", 3), (r"a\.b.c.", 2), (r"a\\.b.", 2)]
+        {
             assert_eq!(name(text).label_count(), count, "{text}");
         }
     }
@@ -308,6 +313,7 @@ mod tests {
         for (at, left) in sorted.iter().enumerate() {
             for (other, right) in sorted.iter().enumerate() {
                 assert_eq!(name(left).cmp(&name(right)), at.cmp(&other), "{left} {right}");
+                assert_eq!(name(left).partial_cmp(&name(right)), Some(at.cmp(&other)));
             }
         }
     }

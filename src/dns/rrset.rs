@@ -274,6 +274,7 @@ mod tests {
         }
         let schema = serde_json::to_value(schemars::schema_for!(RecordType)).unwrap();
         let listed = schema["enum"].as_array().unwrap().clone();
+        assert_eq!(schema["title"], "RecordType");
         assert_eq!(listed.len(), BTreeSet::from(RecordType::ALL).len());
         assert_eq!((&listed[3], &listed[13]), (&"CNAME".into(), &"SVCB".into()));
         assert_eq!(
@@ -298,7 +299,9 @@ mod tests {
     #[test]
     fn ttls_stay_in_range() {
         for seconds in [0, 300, 2_147_483_647] {
-            assert_eq!(i64::from(Ttl::new(seconds).unwrap().get()), seconds);
+            let ttl = Ttl::new(seconds).unwrap();
+            assert_eq!((i64::from(ttl.get()), i64::from(ttl)), (seconds, seconds));
+            assert_eq!(ttl.to_string(), seconds.to_string());
         }
         for seconds in [-1, 2_147_483_648, 4_294_967_295, i64::MAX] {
             assert!(Ttl::new(seconds).unwrap_err().to_string().contains(&seconds.to_string()));
@@ -349,6 +352,17 @@ mod tests {
                 contents(3600, RecordType::Https, &["1 . alpn=h2,h3 port=443 key7=\"/q{?dns}\""]),
                 "d615390059d5f69c",
             ),
+            (contents(1, RecordType::Aaaa, &["2001:db8::1"]), "c517e741a5978042"),
+            (contents(1, RecordType::Alias, &["a."]), "4f22a1a10cde5ae2"),
+            (contents(1, RecordType::Caa, &["128 issue \"ca.example\""]), "6d9fd358c7ec4036"),
+            (contents(1, RecordType::Cname, &["a."]), "03275137530f25de"),
+            (contents(1, RecordType::Mx, &["10 mx."]), "db9ad8f3756031a2"),
+            (contents(1, RecordType::Ns, &["a."]), "dd5ecca553097f3c"),
+            (contents(1, RecordType::Ptr, &["a."]), "331e50c309786b59"),
+            (contents(1, RecordType::Soa, &["a. b. 1 2 3 4 5"]), "419a02d82539bc3a"),
+            (contents(1, RecordType::Srv, &["1 2 3 a."]), "5a5d19b910bebd73"),
+            (contents(1, RecordType::Svcb, &["1 a. port=1"]), "f43122b827554950"),
+            (contents(1, RecordType::Tlsa, &["3 1 1 ab"]), "1c7516d0f354e072"),
         ] {
             assert_eq!(sample.fingerprint(), golden);
         }
