@@ -23,6 +23,8 @@
     reason = "`pub` marks what the laws are meant to use"
 )]
 
+#[path = "laws/braking.rs"]
+mod braking;
 #[path = "laws/cluster.rs"]
 mod cluster;
 #[path = "laws/combinations.rs"]
@@ -43,16 +45,22 @@ mod ownership;
 mod passes;
 #[path = "laws/plans.rs"]
 mod plans;
+#[path = "laws/remembering.rs"]
+mod remembering;
 #[path = "laws/retries.rs"]
 mod retries;
 #[path = "laws/rig.rs"]
 mod rig;
 #[path = "laws/scenario.rs"]
 mod scenario;
+#[path = "laws/scene.rs"]
+mod scene;
 #[path = "support/combinations/mod.rs"]
 mod table;
 #[path = "laws/vocabulary.rs"]
 mod vocabulary;
+#[path = "laws/words.rs"]
+mod words;
 #[path = "laws/world.rs"]
 mod world;
 

@@ -143,3 +143,121 @@ fn comment(comment: &Comment) -> Value {
     let Comment { account, content, modified_at } = comment;
     json!({"account": account, "content": content, "modified_at": modified_at})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::rdata::Rdata;
+    use crate::dns::rrset::Ttl;
+    use crate::plan::change::{DeleteReason, Party};
+
+    fn delete(unnoted: bool) -> Change {
+        let by = Party { uid: "u".to_owned(), key: "ns/s".parse().unwrap() };
+        Change::Delete { by, why: DeleteReason::Going, unnoted, was: String::new() }
+    }
+
+    fn write(comments: Option<Vec<Comment>>) -> Change {
+        let values = ["192.0.2.1", "192.0.2.2"].map(|v| Rdata::parse(RecordType::A, v).unwrap());
+        let contents = Contents::new(Ttl::DEFAULT, BTreeSet::from(values)).unwrap();
+        Change::Replace { contents, comments, from: None, by: None, over: None }
+    }
+
+    /// Names of one letter, each with changes of so many types.
+    fn names(each: &[(&str, usize, bool)]) -> BTreeMap<Name, NameChange> {
+        let types = [RecordType::A, RecordType::Aaaa, RecordType::Txt];
+        let one = |(name, count, unnoted): &(&str, usize, bool)| {
+            let types = types[..*count].iter().map(|t| (*t, delete(*unnoted)));
+            (Name::parse(name).unwrap(), NameChange { types: types.collect() })
+        };
+        each.iter().map(one).collect()
+    }
+
+    fn letters(batch: &Batch) -> String {
+        batch.names.keys().map(|name| name.as_str().trim_end_matches('.')).collect()
+    }
+
+    fn parted(all: &BTreeMap<Name, NameChange>, rrsets: usize, bytes: usize) -> Vec<String> {
+        let batches = batches(all, Dialect::OLDEST, Limits { rrsets, bytes });
+        batches.iter().map(letters).collect()
+    }
+
+    #[test]
+    fn a_batch_is_cut_where_the_next_name_would_be_too_much() {
+        let all = names(&[("a", 2, false), ("b", 1, false), ("c", 2, false), ("d", 1, false)]);
+        for (rrsets, cut) in [
+            (1, &["a", "b", "c", "d"][..]),
+            (2, &["a", "b", "c", "d"]),
+            (3, &["ab", "cd"]),
+            (4, &["ab", "cd"]),
+            (5, &["abc", "d"]),
+            (6, &["abcd"]),
+        ] {
+            assert_eq!(parted(&all, rrsets, 10_000), cut, "{rrsets}");
+        }
+        let singles: Vec<(&str, usize, bool)> =
+            ["a", "b", "c", "d", "e", "f", "g"].map(|name| (name, 1, false)).to_vec();
+        let all = names(&singles);
+        assert_eq!(parted(&all, 3, 10_000), ["abc", "def", "g"]);
+        // A comma stands after each.
+        let size = r#"{"changetype":"DELETE","name":"a.","type":"A"},"#.len();
+        assert_eq!(parted(&all, 100, 3 * size), ["abc", "def", "g"]);
+        assert_eq!(parted(&all, 100, 3 * size - 1), ["ab", "cd", "ef", "g"]);
+        assert_eq!(parted(&all, 100, 1).len(), 7);
+        assert!(parted(&BTreeMap::new(), 1, 1).is_empty());
+    }
+
+    #[test]
+    fn what_carries_no_note_goes_first() {
+        let all = names(&[("a", 1, false), ("b", 2, true), ("c", 1, false), ("d", 1, true)]);
+        assert_eq!(parted(&all, 3, 10_000), ["bd", "ac"]);
+        let batch = Batch { names: all };
+        let unnoted: Vec<String> =
+            batch.unnoted().iter().map(|(name, t)| format!("{name} {t}")).collect();
+        assert_eq!(unnoted, ["b. A", "b. AAAA", "d. A"]);
+    }
+
+    #[test]
+    fn halves_part_what_carries_no_note_from_the_rest_before_anything_else() {
+        let halves = |each: &[(&str, usize, bool)]| {
+            let (first, second) = Batch { names: names(each) }.halves()?;
+            Some((letters(&first), letters(&second)))
+        };
+        let of = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        assert_eq!(halves(&[("a", 2, false)]), None);
+        assert_eq!(halves(&[("a", 2, true)]), None);
+        assert_eq!(halves(&[("a", 1, false), ("b", 1, false)]), of("a", "b"));
+        assert_eq!(halves(&[("a", 1, true), ("b", 1, true), ("c", 1, true)]), of("a", "bc"));
+        assert_eq!(halves(&[("a", 1, false), ("b", 1, true), ("c", 1, false)]), of("b", "ac"));
+    }
+
+    #[test]
+    fn elements_are_what_the_server_takes_and_deletes_are_first() {
+        let comment = Comment { account: "a".into(), content: "c".into(), modified_at: 7 };
+        let note = json!({"account": "a", "content": "c", "modified_at": 7});
+        let by = Party { uid: "u".to_owned(), key: "ns/s".parse().unwrap() };
+        let adopt = Change::Adopt { comments: vec![comment.clone()], by };
+        let types = [
+            (RecordType::A, write(None)),
+            (RecordType::Aaaa, adopt),
+            (RecordType::Caa, write(Some(vec![comment]))),
+            (RecordType::Txt, delete(false)),
+        ];
+        let names =
+            BTreeMap::from([(Name::parse("a").unwrap(), NameChange { types: types.into() })]);
+        let records = json!([
+            {"content": "192.0.2.1", "disabled": false},
+            {"content": "192.0.2.2", "disabled": false},
+        ]);
+        let write = json!({"name": "a.", "type": "A", "changetype": "REPLACE", "ttl": 300,
+            "records": records});
+        let mut noted = write.clone();
+        noted["comments"] = json!([note]);
+        let expected = [
+            json!({"name": "a.", "type": "TXT", "changetype": "DELETE"}),
+            write,
+            json!({"name": "a.", "type": "AAAA", "changetype": "REPLACE", "comments": [note]}),
+            noted,
+        ];
+        assert_eq!(Batch { names }.to_json(Dialect::OLDEST), expected);
+    }
+}

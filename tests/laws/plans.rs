@@ -69,7 +69,7 @@ fn batches_concatenate_to_the_plan() {
 }
 
 /// Carries out a plan at the model alone; what is refused breaks the law.
-fn carry_out(world: &mut World, plan: &Plan, limits: Limits) -> Result<(), TestCaseError> {
+pub fn carry_out(world: &mut World, plan: &Plan, limits: Limits) -> Result<(), TestCaseError> {
     let dialect = dialect(&world.snapshot());
     for (apex, zone) in &plan.zones {
         let model = &mut world.pdns;
