@@ -91,11 +91,12 @@ async fn read(client: &Client, domain: &Name) -> Result<(ZoneContents, BTreeSet<
     Ok((wire::contents(body.rrsets), below.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// One document an object.
+/// One document an object. Long texts stay on one line: folded, nobody sees how many blanks they have.
 fn yaml(imported: &Imported) -> Result<String, serde_saphyr::ser::Error> {
-    let mut documents = vec![serde_saphyr::to_string(&imported.zone)?];
+    let options = || serde_saphyr::ser_options! { prefer_block_scalars: false };
+    let mut documents = vec![serde_saphyr::to_string_with_options(&imported.zone, options())?];
     for set in &imported.sets {
-        documents.push(serde_saphyr::to_string(set)?);
+        documents.push(serde_saphyr::to_string_with_options(set, options())?);
     }
     Ok(documents.join("---\n"))
 }

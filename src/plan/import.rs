@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use super::desired::declared;
@@ -71,7 +72,7 @@ pub fn import(
     let spec =
         DNSZoneSpec { domain_name: text.to_owned(), dns_zone_class_name: naming.class.clone() };
     let mut zone = DNSZone::new(&naming.zone, spec);
-    zone.metadata.namespace = Some(naming.namespace.clone());
+    zone.metadata = placed(&naming.zone, naming);
     if !text.split('.').all(|label| is_label(label, "")) || !text.contains('.') {
         return Err(format!(
             "no DNSZone can be of {domain}: its domain is two or more labels of letters, digits and inner hyphens"
@@ -110,10 +111,19 @@ fn record_sets(rtype: RecordType, names: Names, naming: &Naming) -> Vec<DNSRecor
         let dns_zone_ref = DNSZoneRef { name: naming.zone.clone() };
         let spec = DNSRecordSetSpec { dns_zone_ref, record_type: rtype, records };
         let mut set = DNSRecordSet::new(&name, spec);
-        set.metadata.namespace = Some(naming.namespace.clone());
+        set.metadata = placed(&name, naming);
         set
     });
     made.collect()
+}
+
+/// Name and namespace alone: a new object would also have the annotations of its CRD.
+fn placed(name: &str, naming: &Naming) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(naming.namespace.clone()),
+        ..ObjectMeta::default()
+    }
 }
 
 type Names = BTreeMap<Name, Vec<RecordEntry>>;
