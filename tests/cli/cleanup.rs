@@ -74,10 +74,12 @@ release   DNSZone NS/z
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""), "{again:?}");
 }
 
-/// A zone that holds more than ours, one that does not, one of somebody else.
-async fn three_zones(estate: &Estate) -> Vec<Value> {
+/// A zone that holds more than ours, one that does not, one in which another owner has noted something, and one of somebody
+/// else.
+async fn four_zones(estate: &Estate) -> Vec<Value> {
     let mixed = estate.zone("mixed", "mixed.example").await;
     let whole = estate.zone("whole", "whole.example").await;
+    let shared = estate.zone("shared", "shared.example").await;
     let www = estate.a("www", "mixed", &[("www", "192.0.2.1"), ("*.wild", "192.0.2.2")]).await;
     let only = estate.a("only", "whole", &[("only", "192.0.2.3")]).await;
     let apex = json!([{"name": "@", "ns": {"content": "ns1.example.org"}}]);
@@ -89,24 +91,29 @@ async fn three_zones(estate: &Estate) -> Vec<Value> {
     estate.once().await;
     let mut rrsets = vec![rr("by-hand.mixed.example.", "192.0.2.4")];
     if estate.pdns.keeps_comments() {
-        let mut other = rr("west.mixed.example.", "192.0.2.5");
         let note = r#"{"v":1,"owner":"west","object":"ns/x","uid":"u","h":"0"}"#;
-        other["comments"] = json!([{"account": "dns-syncd", "content": note, "modified_at": 0}]);
-        rrsets.push(other);
-        let mut apex = estate.pdns.rrset("mixed.example", "mixed.example.", "NS").await.unwrap();
-        apex["changetype"] = json!("REPLACE");
-        let comments = apex["comments"].as_array_mut().unwrap();
-        comments.push(json!({"account": "ops", "content": "ask first", "modified_at": 7}));
-        rrsets.push(apex);
+        let west = commented(estate, "shared.example", "dns-syncd", note).await;
+        let west = json!({ "rrsets": [west] });
+        assert_eq!(estate.pdns.patch("shared.example", &west).await.0, 204);
+        rrsets.push(commented(estate, "mixed.example", "ops", "ask first").await);
     }
     assert_eq!(estate.pdns.patch("mixed.example", &json!({ "rrsets": rrsets })).await.0, 204);
-    vec![mixed, whole, www, only, apex]
+    vec![mixed, whole, shared, www, only, apex]
+}
+
+/// The NS at a zone's apex with one comment more.
+async fn commented(estate: &Estate, zone: &str, account: &str, content: &str) -> Value {
+    let mut apex = estate.pdns.rrset(zone, &format!("{zone}."), "NS").await.unwrap();
+    apex["changetype"] = json!("REPLACE");
+    let comments = apex["comments"].as_array_mut().unwrap();
+    comments.push(json!({"account": account, "content": content, "modified_at": 7}));
+    apex
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
     let estate = Estate::new("purge").await;
-    let all = three_zones(&estate).await;
+    let all = four_zones(&estate).await;
     let all: Vec<&Value> = all.iter().collect();
     let theirs = estate.pdns.get_zone("theirs.example").await;
 
@@ -139,16 +146,16 @@ async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
         .into_keys()
         .map(|k| format!("{} {}", k.0, k.1))
         .collect();
-    let mut expected = vec!["by-hand.mixed.example. A", "mixed.example. NS", "mixed.example. SOA"];
+    let expected = ["by-hand.mixed.example. A", "mixed.example. NS", "mixed.example. SOA"];
+    assert_eq!(left, expected);
     if estate.pdns.keeps_comments() {
-        expected.push("west.mixed.example. A");
-        let west = estate.pdns.note("mixed.example", "west.mixed.example.", "A").await.unwrap();
-        assert_eq!(west["owner"], "west");
+        let west = estate.pdns.rrset("shared.example", "shared.example.", "NS").await.unwrap();
+        assert!(west["comments"][0]["content"].as_str().unwrap().contains("west"), "{west}");
+        assert_eq!(estate.pdns.get_zone("shared.example").await["account"], "");
         let apex = estate.pdns.rrset("mixed.example", "mixed.example.", "NS").await.unwrap();
         assert_eq!(apex["comments"].as_array().unwrap().len(), 1, "{apex}");
         assert_eq!(apex["comments"][0]["account"], "ops");
     }
-    assert_eq!(left, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
