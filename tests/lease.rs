@@ -8,11 +8,15 @@ mod support;
 
 #[path = "lease/commands.rs"]
 mod commands;
+#[path = "lease/fence.rs"]
+mod fence;
 #[path = "lease/fencing.rs"]
 mod fencing;
 #[path = "lease/handover.rs"]
 mod handover;
 #[path = "lease/pair.rs"]
 mod pair;
+#[path = "lease/record.rs"]
+mod record;
 #[path = "lease/standby.rs"]
 mod standby;
