@@ -115,6 +115,13 @@ async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
     let estate = Estate::new("purge").await;
     let all = four_zones(&estate).await;
     let all: Vec<&Value> = all.iter().collect();
+    // Of a configuration with the same `ownerId` for other namespaces: its DNSZone is on no list of ours.
+    let account = estate.pdns.get_zone("whole.example").await["account"].clone();
+    let (hash, _) = account.as_str().unwrap().rsplit_once(':').unwrap();
+    let mut elsewhere = native("elsewhere.example.", json!([]));
+    elsewhere["account"] = json!(format!("{hash}:{}", "a".repeat(26)));
+    estate.pdns.create_zone(&elsewhere).await;
+    let elsewhere = estate.pdns.get_zone("elsewhere.example").await;
     let theirs = estate.pdns.get_zone("theirs.example").await;
 
     estate.recorder.clear();
@@ -130,6 +137,7 @@ async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
         "unmark    zone mixed.example.",
         "delete    zone whole.example.",
         "leave     by-hand.mixed.example. A: nothing says it is ours",
+        "leave     zone elsewhere.example.: its mark is ours, and may be for a DNSZone of a namespace that is not read",
     ] {
         assert!(done.stdout.lines().any(|l| l == line), "{line}:\n{}", done.stdout);
     }
@@ -137,6 +145,7 @@ async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
     assert!(finalizers(&estate, &all).await.is_empty());
     assert_eq!(estate.pdns.call(reqwest::Method::GET, "/zones/whole.example.", None).await.0, 404);
     assert_eq!(estate.pdns.get_zone("theirs.example").await, theirs);
+    assert_eq!(estate.pdns.get_zone("elsewhere.example").await, elsewhere);
     let mixed = estate.pdns.get_zone("mixed.example").await;
     assert_eq!(mixed["account"], "");
     let left: Vec<String> = estate
