@@ -115,8 +115,8 @@ impl<'v> Decision<'v, '_> {
                 continue;
             }
             winners.insert(claim.rtype, claim.party());
-            let younger = ranked.get(index + 1..).unwrap_or_default();
-            match self.admit(claim, younger) {
+            let rest = ranked.get(index..).unwrap_or_default();
+            match self.admit(claim, rest) {
                 Ok(goes) => {
                     self.removed.extend(goes);
                     self.accepted.push(claim.clone());
@@ -126,11 +126,12 @@ impl<'v> Decision<'v, '_> {
         }
     }
 
-    /// Whether a winner's contents may be written here, and which RRsets must go in the same PATCH.
+    /// Whether a winner's contents may be written here, and which RRsets must go in the same PATCH. `rest` is the claim
+    /// with all that stand behind it.
     fn admit(
         &self,
         claim: &Claim<'v>,
-        younger: &[Claim<'v>],
+        rest: &[Claim<'v>],
     ) -> Result<Going, (&'static str, String)> {
         let conflict =
             |detail: &str| (reason::CONFLICT, sentence::detailed(sentence::CONFLICT, detail));
@@ -172,7 +173,7 @@ impl<'v> Decision<'v, '_> {
             {
                 continue;
             }
-            let why = self.yields(*rtype, here, claim, younger).ok_or_else(|| {
+            let why = self.yields(*rtype, here, rest).ok_or_else(|| {
                 conflict(&format!("{rtype} {} stays", self.describe_to(claim, here)))
             })?;
             goes.insert(*rtype, why);
@@ -193,18 +194,17 @@ impl<'v> Decision<'v, '_> {
             && !claim.had_programmed(self.view, self.name)
     }
 
-    /// Whether a stored RRset of an incompatible type gives way to a claim.
+    /// Whether a stored RRset of an incompatible type gives way to the first of these claims.
     fn yields(
         &self,
         rtype: RecordType,
         here: &Here<'v>,
-        claim: &Claim<'v>,
-        younger: &[Claim<'v>],
+        rest: &[Claim<'v>],
     ) -> Option<(Party, DeleteReason)> {
         let (party, fate) = self.fate(rtype, here)?;
         let mine = |c: &Claim<'v>| c.uid() == party.uid;
-        // Its writer lost the key to this claim: it stands behind it in age.
-        let behind = mine(claim) || younger.iter().any(mine);
+        // Its writer makes the claim itself, or lost the key to it: it stands behind it in age.
+        let behind = rest.iter().any(mine);
         let why = match fate {
             Ok(why) => why,
             Err(Hold::Retyped) if behind || self.accepted.iter().any(mine) => DeleteReason::Retyped,
