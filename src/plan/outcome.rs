@@ -159,3 +159,115 @@ impl Applied {
             .unwrap_or_else(|| Outcome::Failed(Failure::NotSent("not reached in this pass".into())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done() -> Outcome {
+        Outcome::Done(Proof::of(204).unwrap())
+    }
+
+    #[test]
+    fn only_what_is_acknowledged_is_proof() {
+        for (status, proves) in [(199, false), (200, true), (299, true), (300, false), (404, false)]
+        {
+            assert_eq!(Proof::of(status).is_some(), proves, "{status}");
+        }
+    }
+
+    #[test]
+    fn each_failure_has_a_reason_and_a_sentence_of_its_own() {
+        let text = || "detail".to_owned();
+        for (failure, reason, sentence) in [
+            (
+                Failure::Refused(text()),
+                reason::PDNS_ERROR,
+                "The DNS record was rejected as invalid. Check the record type and value: detail",
+            ),
+            (Failure::RefusedAs("as it is"), reason::PDNS_ERROR, "as it is"),
+            (
+                Failure::Conflict(text()),
+                reason::CONFLICT,
+                "A conflicting record already exists for this name. Remove the existing record and try again: detail",
+            ),
+            (Failure::NameHeld(text()), reason::PENDING, "Record not yet programmed: detail"),
+            (Failure::ZoneMissing, reason::PDNS_ERROR, sentence::ZONE_NOT_FOUND),
+            (
+                Failure::Unauthorized,
+                reason::PDNS_ERROR,
+                "Failed to apply DNS record. It will be retried automatically: PowerDNS refused the API key",
+            ),
+            (Failure::Status(500), reason::PDNS_ERROR, sentence::INTERNAL),
+            (
+                Failure::Status(499),
+                reason::PDNS_ERROR,
+                "Failed to apply DNS record. It will be retried automatically: status 499",
+            ),
+            (
+                Failure::Unknown(text()),
+                reason::PDNS_ERROR,
+                "Failed to apply DNS record. It will be retried automatically: detail",
+            ),
+            (Failure::NotSent(text()), reason::PENDING, "Record not yet programmed: detail"),
+            (
+                Failure::NotPowerDns(404),
+                reason::PDNS_ERROR,
+                "Failed to apply DNS record. It will be retried automatically: what answered 404 is not PowerDNS",
+            ),
+            (
+                Failure::InVain(text()),
+                reason::PDNS_ERROR,
+                "Failed to apply DNS record. It will be retried automatically: PowerDNS acknowledges it without serving it: detail",
+            ),
+        ] {
+            assert_eq!(failure.condition(), (reason, sentence.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_zone_is_done_if_all_of_it_is() {
+        let failed = || Outcome::Failed(Failure::ZoneMissing);
+        let key = (Name::parse("a").unwrap(), RecordType::A);
+        let zone = |zone: Option<Outcome>, of_key: Outcome, stopped| ZoneApplied {
+            zone,
+            keys: BTreeMap::from([(key.clone(), of_key)]),
+            stopped,
+            ..ZoneApplied::default()
+        };
+        for (applied, is_done) in [
+            (ZoneApplied::default(), true),
+            (zone(None, done(), false), true),
+            (zone(Some(done()), done(), false), true),
+            (zone(Some(failed()), done(), false), false),
+            (zone(Some(done()), failed(), false), false),
+            (zone(Some(done()), done(), true), false),
+        ] {
+            assert_eq!(applied.is_done(), is_done, "{applied:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_reached_has_no_proof_and_a_delete_alone_speaks_for_what_stood_there() {
+        let (zone, name) = (Name::parse("z").unwrap(), Name::parse("a.z").unwrap());
+        let mut applied = Applied::default();
+        let unreached = Outcome::Failed(Failure::NotSent("not reached in this pass".to_owned()));
+        for outcome in [
+            applied.key(&zone, &name, RecordType::A),
+            applied.gone(&zone, &name, RecordType::A),
+            applied.zone(&zone),
+        ] {
+            assert_eq!(outcome, unreached);
+        }
+        let answers = applied.zones.entry(zone.clone()).or_default();
+        let refused = Outcome::Failed(Failure::Refused("no".to_owned()));
+        answers.zone = Some(done());
+        answers.keys.insert((name.clone(), RecordType::A), refused.clone());
+        answers.keys.insert((name.clone(), RecordType::Mx), done());
+        answers.overwritten.insert((name.clone(), RecordType::A), done());
+        assert_eq!(applied.zone(&zone), done());
+        assert_eq!(applied.key(&zone, &name, RecordType::A), refused);
+        assert_eq!(applied.gone(&zone, &name, RecordType::A), done());
+        assert_eq!(applied.gone(&zone, &name, RecordType::Mx), done());
+    }
+}

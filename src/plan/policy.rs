@@ -115,3 +115,78 @@ impl Policy {
         self.ignore.iter().any(|pattern| pattern.matches(name.as_str()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::object::Zone;
+
+    fn policy() -> Policy {
+        let brakes = Brakes {
+            deletes: true,
+            implicit_percent: 0,
+            implicit_total: 0,
+            explicit_percent: None,
+        };
+        Policy::new("east", brakes)
+    }
+
+    fn meta(finalizers: &[&str]) -> Meta {
+        let object = json!({"metadata": {"name": "a", "uid": "u", "finalizers": finalizers}});
+        Zone::decode(&object).unwrap().meta
+    }
+
+    /// An original that the replicator holds waits for us only once the replicator is retired.
+    #[test]
+    fn only_finalizers_of_ours_are_taken_off() {
+        let sets = [FINALIZER_RECORD_SET, UPSTREAM_FINALIZER_RECORD_SET];
+        let zones = [FINALIZER_ZONE, UPSTREAM_FINALIZER_ZONE];
+        let mut policy = policy();
+        for retired in [false, true] {
+            policy.release_upstream_finalizers = retired;
+            let ours = |of: [&str; 2]| {
+                let mut stays = vec!["theirs".to_owned()];
+                stays.extend((!retired).then(|| of[1].to_owned()));
+                stays
+            };
+            let finalizers = policy.finalizers();
+            let set = meta(&["theirs", sets[0], sets[1]]);
+            assert_eq!(finalizers.staying_on_set(&set), ours(sets));
+            let zone = meta(&["theirs", zones[0], zones[1]]);
+            assert_eq!(finalizers.staying_on_zone(&zone), ours(zones));
+            for (held, on) in [
+                (true, &[sets[0]][..]),
+                (retired, &[sets[1]]),
+                (false, &zones),
+                (false, &["theirs"]),
+                (false, &[]),
+            ] {
+                assert_eq!(policy.holds_set(&meta(on)), held, "{on:?}");
+            }
+            for (held, on) in
+                [(true, &[zones[0]][..]), (retired, &[zones[1]]), (false, &sets), (false, &[])]
+            {
+                assert_eq!(policy.holds_zone(&meta(on)), held, "{on:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn owner_ids_of_before_are_ours_too() {
+        let mut policy = policy();
+        policy.previous_owner_ids.insert("north".to_owned());
+        let ours = ["east", "north", "west", ""].map(|owner| policy.is_ours(owner));
+        assert_eq!(ours, [true, true, false, false]);
+    }
+
+    #[test]
+    fn ignored_names_are_patterns_of_absolute_names() {
+        let mut policy = policy();
+        let name = Name::parse("_acme.a.test").unwrap();
+        assert!(!policy.ignores(&name));
+        policy.ignore = ["x.test.", "_acme.*"].map(|p| glob::Pattern::new(p).unwrap()).into();
+        assert!(policy.ignores(&name) && !policy.ignores(&Name::parse("a.test").unwrap()));
+    }
+}

@@ -156,3 +156,85 @@ impl Snapshot {
         self.server.capabilities.map_or(Dialect::OLDEST, |c| Dialect::of(c.version))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_to_zones_that_are_filled_from_elsewhere_do_not_last() {
+        for (kind, writable) in [
+            ("Native", true),
+            ("Master", true),
+            ("Producer", true),
+            ("Slave", false),
+            ("Consumer", false),
+        ] {
+            let zone = ServerZone {
+                id: String::new(),
+                kind: kind.to_owned(),
+                account: String::new(),
+                read_began: 0,
+                resting: false,
+                contents: Ok(ZoneContents::default()),
+            };
+            assert_eq!(zone.writable(), writable, "{kind}");
+        }
+    }
+
+    fn rrset(ttl: i64, records: &[(&str, bool)]) -> StoredRrset {
+        let record = |(text, disabled): &(&str, bool)| StoredRecord {
+            content: (*text).into(),
+            disabled: *disabled,
+        };
+        StoredRrset { ttl, records: records.iter().map(record).collect(), comments: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_disabled_or_cannot_be_read_equals_no_declaration() {
+        let contents = |ttl, records: &[(&str, bool)]| rrset(ttl, records).contents(RecordType::A);
+        let there = contents(60, &[("192.0.2.1", false), ("192.0.2.2", false)]).unwrap();
+        assert_eq!((there.ttl().get(), there.values().len()), (60, 2));
+        assert_eq!(contents(60, &[("192.0.2.1", false), ("192.0.2.2", true)]), None);
+        assert_eq!(contents(60, &[("192.0.2.1", false), ("x", false)]), None);
+        assert_eq!(contents(1 << 31, &[("192.0.2.1", false)]), None);
+        assert_eq!(contents(60, &[]), None);
+    }
+
+    #[test]
+    fn a_shell_of_comments_is_no_rrset() {
+        let comment = |account: &str| Comment {
+            account: account.to_owned(),
+            content: String::new(),
+            modified_at: 0,
+        };
+        let comments = vec![comment("dns-syncd"), comment("ops")];
+        let shell = StoredRrset { comments, ..rrset(60, &[]) };
+        assert!(!shell.exists() && rrset(60, &[("192.0.2.1", true)]).exists());
+        let foreign: Vec<&str> = shell.foreign_comments().map(|c| c.account.as_str()).collect();
+        assert_eq!(foreign, ["ops"]);
+        let name = Name::parse("a").unwrap();
+        let types = [("A", shell), ("TXT", rrset(60, &[("\"x\"", false)]))];
+        let types = types.map(|(word, rrset)| (word.to_owned(), rrset)).into();
+        let contents = ZoneContents {
+            names: BTreeMap::from([(name.clone(), types)]),
+            ..ZoneContents::default()
+        };
+        assert!(contents.get(&name, RecordType::A).is_none());
+        assert!(contents.get(&name, RecordType::Txt).is_some());
+        assert!(contents.get(&Name::parse("b").unwrap(), RecordType::Txt).is_none());
+    }
+
+    #[test]
+    fn a_server_that_could_not_be_asked_is_spoken_to_as_the_oldest() {
+        let version = Version { major: 5, minor: 1, patch: 0 };
+        let newest =
+            Capabilities { version, comments: true, comments_outlive: true, single_writer: false };
+        for (capabilities, dialect) in
+            [(None, Dialect::OLDEST), (Some(newest), Dialect::of(version))]
+        {
+            let server = Server { capabilities, zones: Ok(BTreeMap::new()) };
+            assert_eq!(Snapshot { cluster: Cluster::default(), server }.dialect(), dialect);
+        }
+    }
+}
