@@ -29,10 +29,16 @@ mod braking;
 mod cluster;
 #[path = "laws/combinations.rs"]
 mod combinations;
+#[path = "laws/decisions.rs"]
+mod decisions;
 #[path = "laws/edits.rs"]
 mod edits;
+#[path = "laws/holding.rs"]
+mod holding;
 #[path = "laws/holds.rs"]
 mod holds;
+#[path = "laws/lessons.rs"]
+mod lessons;
 #[path = "support/model.rs"]
 mod model;
 #[path = "laws/oracle.rs"]
@@ -57,6 +63,8 @@ mod scenario;
 mod scene;
 #[path = "support/combinations/mod.rs"]
 mod table;
+#[path = "laws/telling.rs"]
+mod telling;
 #[path = "laws/vocabulary.rs"]
 mod vocabulary;
 #[path = "laws/words.rs"]

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use dns_syncd::plan::memory::{Lesson, Trouble};
-use dns_syncd::plan::release::Released;
-use dns_syncd::plan::{Applied, Failure, Memory, Outcome, Plan, Proof, Snapshot, ZoneStep};
+use dns_syncd::plan::{Applied, Failure, Memory, Outcome, Plan, Proof, Snapshot};
 
 use crate::scenario::name;
 use crate::scene::{NOW, Scene, all_done, all_failed, uid};
 
-const A: &str = "a.test.";
+pub const A: &str = "a.test.";
 
 /// Two zones of one set each, all served.
-fn scene() -> Scene {
+pub fn scene() -> Scene {
     let mut scene = Scene::new();
     for zone in ["a", "b"] {
         scene.zone(zone, &format!("{zone}.test"), "ours");
@@ -23,14 +22,14 @@ fn scene() -> Scene {
 }
 
 /// Takes in a pass; each wait is the longest that it may be.
-fn learn(scene: &mut Scene, snapshot: &Snapshot, plan: &Plan, applied: &Applied, now: u64) {
+pub fn learn(scene: &mut Scene, snapshot: &Snapshot, plan: &Plan, applied: &Applied, now: u64) {
     let settled = dns_syncd::plan::settle(plan, applied, NOW);
     let lesson = Lesson { snapshot, plan, applied, proven: &settled.proven };
     scene.memory.learn(lesson, now, || 1.0);
 }
 
 /// A pass with these answers, which changes nothing.
-fn pass(scene: &mut Scene, now: u64, answer: impl FnOnce(&Plan) -> Applied) {
+pub fn pass(scene: &mut Scene, now: u64, answer: impl FnOnce(&Plan) -> Applied) {
     let snapshot = scene.world.snapshot();
     let plan = recalled(scene, now);
     let applied = answer(&plan);
@@ -38,14 +37,14 @@ fn pass(scene: &mut Scene, now: u64, answer: impl FnOnce(&Plan) -> Applied) {
 }
 
 /// The plan with what is remembered.
-fn recalled(scene: &Scene, now: u64) -> Plan {
+pub fn recalled(scene: &Scene, now: u64) -> Plan {
     let mut plan = scene.plan();
     let version = scene.world.snapshot().server.capabilities.map(|c| c.version);
     scene.memory.recall(&mut plan, version, now);
     plan
 }
 
-fn stopped(plan: &Plan) -> Applied {
+pub fn stopped(plan: &Plan) -> Applied {
     let mut applied = all_failed(plan, &Failure::Status(500));
     applied.zones.values_mut().for_each(|zone| zone.stopped = true);
     applied
@@ -241,7 +240,7 @@ fn a_zone_that_fails_rests_until_its_time_or_until_something_else_is_wanted() {
 }
 
 /// Answers in which one name was refused alone.
-fn refused(plan: &Plan, owner: &str) -> Applied {
+pub fn refused(plan: &Plan, owner: &str) -> Applied {
     let mut applied = all_done(plan);
     let zone = applied.zones.get_mut(&name(A)).unwrap();
     let failure = Failure::Refused("no".to_owned());
@@ -360,124 +359,4 @@ fn deletes_notes_and_steps_can_be_in_vain_as_well() {
     // A step that was not acknowledged does not count, and one that is over is forgotten.
     pass(&mut scene, 3, |_| Applied::default());
     assert!(!recalled(&scene, 3).zones[&name("c.test.")].known.step_in_vain);
-}
-
-#[test]
-fn a_batch_that_the_server_dies_of_twice_goes_name_by_name() {
-    let mut scene = scene();
-    scene.declare("a-s", &[("www", "192.0.2.2"), ("ftp", "192.0.2.2")]);
-    let crashed = |plan: &Plan| {
-        let mut applied = stopped(plan);
-        let zone = applied.zones.get_mut(&name(A)).unwrap();
-        zone.crashed = plan.zones[&name(A)].names.keys().cloned().collect();
-        applied
-    };
-    let singly = |scene: &Scene| recalled(scene, 0).zones[&name(A)].known.singly.len();
-    pass(&mut scene, 0, crashed);
-    assert_eq!(singly(&scene), 0);
-    pass(&mut scene, 1_000, crashed);
-    assert_eq!(singly(&scene), 2);
-    pass(&mut scene, 3_000, stopped);
-    assert_eq!(singly(&scene), 0, "it did not die of it");
-    pass(&mut scene, 7_000, crashed);
-    assert_eq!(singly(&scene), 0);
-    // Once the name is found the others do not wait.
-    pass(&mut scene, 20_000, |plan| {
-        let mut applied = crashed(plan);
-        let zone = applied.zones.get_mut(&name(A)).unwrap();
-        let failure = Failure::Unknown("gone".to_owned());
-        zone.isolated.insert(name("www.a.test."), (None, failure));
-        applied
-    });
-    assert_eq!(scene.memory.backed_off(), (0, 1));
-}
-
-/// What stands alone goes ahead alone, and is no part of what failed; so is a type that was done.
-#[test]
-fn only_what_failed_must_be_the_same_to_be_known() {
-    let mut scene = scene();
-    scene.set("txt", "a", "TXT", &[("www", "x")]);
-    scene.declare("a-s", &[("www", "192.0.2.2"), ("ftp", "192.0.2.1")]);
-    pass(&mut scene, 0, |plan| {
-        let mut applied = refused(plan, "www.a.test.");
-        let keys = &mut applied.zones.get_mut(&name(A)).unwrap().keys;
-        let (_, txt) = keys.iter_mut().find(|((_, t), _)| t.as_str() == "TXT").unwrap();
-        *txt = Outcome::Done(Proof::of(200).unwrap());
-        applied
-    });
-    assert!(
-        recalled(&scene, 1).zones[&name(A)].known.names.is_empty(),
-        "the TXT is yet to be read"
-    );
-    let mut txt = scene.plan();
-    txt.zones.retain(|_, zone| {
-        zone.names.get_mut(&name("www.a.test.")).is_some_and(|c| {
-            c.types.retain(|t, _| t.as_str() == "TXT");
-            true
-        })
-    });
-    let before = scene.memory.clone();
-    crate::plans::carry_out(
-        &mut scene.world,
-        &txt,
-        dns_syncd::plan::batch::Limits { rrsets: 9, bytes: 9_999 },
-    )
-    .unwrap();
-    assert_eq!(recalled(&scene, 1).zones[&name(A)].known.names.len(), 1);
-    // A delete that its writer asked for stands alone.
-    scene.memory = before;
-    scene.edit("dnsrecordsets", "txt", |set| set["spec"]["records"] = serde_json::json!([]));
-    let plan = recalled(&scene, 1);
-    assert_eq!(plan.zones[&name(A)].names[&name("www.a.test.")].types.len(), 2);
-    assert_eq!(plan.zones[&name(A)].known.names.len(), 1);
-    // What a set with another version of the server wants is not known to fail.
-    let mut plan = scene.plan();
-    scene.memory.recall(&mut plan, None, 1);
-    assert!(plan.zones[&name(A)].known.names.is_empty());
-}
-
-#[test]
-fn a_release_ends_when_it_is_carried_out_in_all_its_zones() {
-    let mut scene = scene();
-    scene.policy.brakes.implicit_total = 0;
-    let none = scene.policy.brakes;
-    for set in ["a-s", "b-s"] {
-        scene.vanish("dnsrecordsets", set);
-    }
-    scene.set("other", "a", "A", &[("x", "192.0.2.1")]);
-    let braked = |scene: &Scene| {
-        let plan = scene.plan();
-        dns_syncd::plan::brake(plan, &scene.world.snapshot(), none, &scene.memory.released)
-    };
-    let hold = braked(&scene).holds[0].clone();
-    scene.memory.released.grant(Released::holds([hold].iter()), 0);
-    let plan = braked(&scene);
-    assert_eq!((plan.holds.len(), plan.let_through.len()), (0, 1));
-    let snapshot = scene.world.snapshot();
-    let mut applied = all_done(&plan);
-    applied.zones.get_mut(&name(A)).unwrap().stopped = true;
-    learn(&mut scene, &snapshot, &plan, &applied, 1);
-    assert!(braked(&scene).holds.is_empty());
-    learn(&mut scene, &snapshot, &plan, &all_failed(&plan, &Failure::Status(500)), 1);
-    assert!(braked(&scene).holds.is_empty());
-    learn(&mut scene, &snapshot, &plan, &all_done(&plan), 1);
-    assert_eq!(braked(&scene).holds.len(), 1);
-}
-
-#[test]
-fn a_mark_is_known_from_when_it_was_acknowledged() {
-    let mut scene = Scene::new();
-    scene.made(A, "");
-    scene.zone("a", "a.test", "ours");
-    pass(&mut scene, 5, |plan| {
-        assert!(matches!(plan.zones[&name(A)].step, ZoneStep::Mark { .. }));
-        let mut applied = all_done(plan);
-        applied.zones.get_mut(&name(A)).unwrap().marked_at = Some(4);
-        applied
-    });
-    assert_eq!(scene.memory.marks, BTreeMap::from([(name(A), 4)]));
-    scene.world.pdns.zones.remove(A);
-    scene.vanish("dnszones", "a");
-    pass(&mut scene, 6, |_| Applied::default());
-    assert!(scene.memory.marks.is_empty());
 }

@@ -1,0 +1,201 @@
+//! Decisions about one name, each in a world of its own: who yields to whom, what is protected, what a longer zone takes,
+//! and what is known to be ours without a note.
+
+use serde_json::json;
+
+use crate::model::Comment;
+use crate::scene::{Scene, changes, note, uid};
+
+const CONFLICT: &str = "False Conflict: A conflicting record already exists for this name. Remove the existing record and try again: ";
+
+fn scene(sets: &[(&str, &str, &str)]) -> Scene {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    for (name, rtype, content) in sets {
+        scene.set(name, "a", rtype, &[("www", content)]);
+    }
+    scene.rest();
+    scene
+}
+
+fn retype(scene: &mut Scene, set: &str, rtype: &str, content: &str) {
+    scene.edit("dnsrecordsets", set, |set| {
+        set["spec"]["recordType"] = json!(rtype);
+        set["spec"]["records"] = crate::scene::entries(rtype, &[("www", content)]);
+    });
+}
+
+/// What a further pass says of `www` of a set.
+fn said(scene: &Scene, set: &str) -> String {
+    let mut scene = scene.clone();
+    scene.pass();
+    scene.said("dnsrecordsets", set, Some("www"), "Programmed")
+}
+
+#[test]
+fn the_old_type_goes_with_the_write_of_the_new() {
+    let mut retyped = scene(&[("s", "A", "192.0.2.1")]);
+    retype(&mut retyped, "s", "CNAME", "t.test");
+    let both = ["delete a.test. www.a.test. A", "replace a.test. www.a.test. CNAME"];
+    assert_eq!(changes(&retyped.plan()), both);
+    // Also to a type that could stand beside it.
+    let mut beside = scene(&[("s", "A", "192.0.2.1")]);
+    retype(&mut beside, "s", "TXT", "x");
+    assert_eq!(
+        changes(&beside.plan()),
+        ["delete a.test. www.a.test. A", "replace a.test. www.a.test. TXT"]
+    );
+    // What cannot be written leaves what is there.
+    retype(&mut beside, "s", "MX", "10 a..b");
+    assert!(changes(&beside.plan()).is_empty());
+}
+
+#[test]
+fn a_younger_type_yields_to_an_older_one_and_no_other_way() {
+    let mut old = scene(&[("first", "TXT", "x"), ("second", "TXT", "y")]);
+    old.declare("first", &[("other", "x")]);
+    old.rest();
+    assert!(said(&old, "second").starts_with("True"));
+    retype(&mut old, "first", "CNAME", "t.test");
+    let both = ["replace a.test. www.a.test. CNAME", "delete a.test. www.a.test. TXT"];
+    assert!(both.iter().all(|change| changes(&old.plan()).contains(&(*change).to_owned())));
+    assert_eq!(said(&old, "second"), format!("{CONFLICT}CNAME of DNSRecordSet ns/first"));
+
+    let mut young = scene(&[("first", "TXT", "x"), ("second", "A", "192.0.2.1")]);
+    retype(&mut young, "second", "CNAME", "t.test");
+    assert!(changes(&young.plan()).is_empty(), "{:?}", changes(&young.plan()));
+    assert!(said(&young, "second").starts_with(&format!("{CONFLICT}TXT of DNSRecordSet ns/first")));
+}
+
+/// The condition of one tenant does not name another.
+#[test]
+fn what_stands_in_the_way_is_named_within_a_namespace_only() {
+    for (object, told) in [
+        ("ns/x", "A of DNSRecordSet ns/x, which is not listed, but changed since stays"),
+        ("nse/x", "A of another DNSRecordSet stays"),
+    ] {
+        let mut scene = scene(&[("s", "TXT", "x")]);
+        let stale = json!({"v": 1, "owner": "laws", "object": object, "uid": "u-x", "h": "0"});
+        let comment =
+            Comment { account: "dns-syncd".into(), content: stale.to_string(), modified_at: 0 };
+        scene.store("a.test.", "c.a.test.", "A", &["192.0.2.1"]).comments.push(comment);
+        scene.set("c", "a", "CNAME", &[("c", "t.test")]);
+        scene.pass();
+        let said = scene.said("dnsrecordsets", "c", Some("c"), "Programmed");
+        assert_eq!(said, format!("{CONFLICT}{told}"));
+    }
+}
+
+#[test]
+fn what_others_wrote_is_protected_except_for_the_apex_itself() {
+    let mut scene = scene(&[("s", "A", "192.0.2.1")]);
+    scene.policy.protect = true;
+    scene.store("a.test.", "a.test.", "MX", &["10 theirs.test."]);
+    scene.store("a.test.", "sub.a.test.", "NS", &["theirs.test."]);
+    scene.store("a.test.", "same.a.test.", "A", &["192.0.2.1"]);
+    scene.set("mx", "a", "MX", &[("@", "10 mx.test")]);
+    scene.set("sub", "a", "NS", &[("sub", "ns.test")]);
+    scene.set("ns", "a", "NS", &[("@", "ns.test")]);
+    scene.set("same", "a", "A", &[("same", "192.0.2.1")]);
+    let written = ["replace a.test. a.test. NS", "adopt a.test. same.a.test. A"];
+    assert_eq!(changes(&scene.plan()), written);
+    scene.pass();
+    let why = "MX that nobody's note claims; policy.takeover is protect";
+    assert_eq!(
+        scene.said("dnsrecordsets", "mx", Some("@"), "Programmed"),
+        format!("{CONFLICT}{why}")
+    );
+    scene.policy.protect = false;
+    assert_eq!(
+        changes(&scene.plan()),
+        ["replace a.test. a.test. MX", "replace a.test. sub.a.test. NS"]
+    );
+}
+
+#[test]
+fn a_longer_zone_takes_all_but_its_delegation() {
+    let mut scene = scene(&[("s", "A", "192.0.2.1")]);
+    scene.set("ns", "a", "NS", &[("sub", "ns.test"), ("x.sub", "ns.test")]);
+    scene.set("addr", "a", "A", &[("sub", "192.0.2.1"), ("xsub", "192.0.2.1")]);
+    scene.made("sub.a.test.", "");
+    let kept = ["replace a.test. sub.a.test. NS", "replace a.test. xsub.a.test. A"];
+    assert_eq!(changes(&scene.plan()), kept);
+    scene.pass();
+    let why = format!("{CONFLICT}the zone sub.a.test. on the same server answers for it");
+    assert_eq!(scene.said("dnsrecordsets", "ns", Some("x.sub"), "Programmed"), why);
+    assert_eq!(scene.said("dnsrecordsets", "addr", Some("sub"), "Programmed"), why);
+    // What we had written there stays, and holds nobody's end.
+    let rrset = scene.store("a.test.", "x.sub.a.test.", "A", &["192.0.2.1"]);
+    let ours = note("laws", "s", "A", rrset);
+    rrset.comments.push(ours);
+    scene.delete("dnsrecordsets", "s");
+    assert_eq!(changes(&scene.plan()), ["delete a.test. www.a.test. A"]);
+    assert_eq!(scene.pass().set_releases.len(), 1);
+}
+
+/// Without comments the objects alone tell what was theirs.
+#[test]
+fn without_notes_a_set_loses_what_it_declared_or_had_programmed() {
+    let noteless = || {
+        let mut scene = Scene::new();
+        scene.world.pdns.comments = false;
+        scene.zone("a", "a.test", "ours");
+        scene.set("s", "a", "A", &[("www", "192.0.2.1"), ("ftp", "192.0.2.1")]);
+        scene.set("t", "a", "A", &[("t", "192.0.2.1")]);
+        scene.rest();
+        scene.store("a.test.", "stray.a.test.", "A", &["192.0.2.1"]);
+        scene
+    };
+    let mut going = noteless();
+    going.delete("dnsrecordsets", "s");
+    let both = ["delete a.test. ftp.a.test. A", "delete a.test. www.a.test. A"];
+    assert_eq!(changes(&going.plan()), both);
+    assert_eq!(going.pass().set_releases.len(), 1);
+    // What another set declares by now is its own.
+    let mut claimed = noteless();
+    claimed.set("u", "a", "A", &[("www", "192.0.2.1")]);
+    claimed.delete("dnsrecordsets", "s");
+    assert_eq!(changes(&claimed.plan()), both[..1]);
+    let mut lost = noteless();
+    lost.declare("s", &[("www", "192.0.2.1")]);
+    assert_eq!(changes(&lost.plan()), both[..1]);
+    // One that nobody holds any more is no evidence.
+    let mut free = noteless();
+    free.edit("dnsrecordsets", "s", |set| {
+        set["metadata"]["finalizers"] = json!(["example/theirs"]);
+    });
+    free.delete("dnsrecordsets", "s");
+    assert!(changes(&free.plan()).is_empty());
+    // Under protect only what is as the set would have written it goes.
+    let mut protect = noteless();
+    protect.policy.protect = true;
+    protect.store("a.test.", "www.a.test.", "A", &["192.0.2.77"]);
+    protect.delete("dnsrecordsets", "s");
+    assert_eq!(changes(&protect.plan()), both[..1]);
+    // Its status speaks of the zone that it refers to alone.
+    let mut moved = noteless();
+    moved.edit("dnsrecordsets", "s", |set| {
+        set["metadata"]["ownerReferences"][0]["uid"] = json!(uid("another"));
+        set["spec"]["records"] = json!([]);
+    });
+    assert!(changes(&moved.plan()).is_empty());
+}
+
+/// A zone that another owner's note keeps loses what the sets of its DNSZone declared there, and no other zone does.
+#[test]
+fn what_ends_without_a_note_ends_in_its_own_zone() {
+    let mut scene = scene(&[("s", "A", "192.0.2.1")]);
+    scene.zone("b", "b.test", "ours");
+    scene.rest();
+    scene.pdns("a.test.").rrsets.values_mut().for_each(|rrset| rrset.comments.clear());
+    let rrset = scene.store("a.test.", "theirs.a.test.", "A", &["192.0.2.1"]);
+    let theirs = note("west", "x", "A", rrset);
+    rrset.comments.push(theirs);
+    scene.store("b.test.", "www.b.test.", "A", &["192.0.2.1"]);
+    scene.delete("dnszones", "a");
+    assert_eq!(changes(&scene.plan()), ["delete a.test. www.a.test. A"]);
+    // Somebody else is served there by now, and the mark is theirs.
+    scene.zone("heir", "a.test", "ours");
+    scene.pdns("a.test.").account = Scene::mark("heir");
+    assert_eq!(changes(&scene.plan()), Vec::<String>::new());
+}
