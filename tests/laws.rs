@@ -61,6 +61,8 @@ mod rig;
 mod scenario;
 #[path = "laws/scene.rs"]
 mod scene;
+#[path = "laws/standings.rs"]
+mod standings;
 #[path = "support/combinations/mod.rs"]
 mod table;
 #[path = "laws/telling.rs"]
