@@ -267,3 +267,54 @@ fn a_repointed_set_leaves_its_old_zone() {
     let plan = scene.plan();
     assert_eq!(plan.sets["u-s"].blocked.as_deref(), Some("zone a.test.: it answers 500"));
 }
+
+/// An original that has a shadow in this very list is no input, nor are its sets. Anybody may write such a mark, so it
+/// counts only in a namespace that the replicator makes, and against nobody who has something to lose.
+#[test]
+fn an_original_yields_to_a_shadow_that_the_replicator_made() {
+    const NAMESPACE: &str = "ns-0a1b2c3d-0000-4000-8000-00000000000f";
+    let world = |namespace: &str, change: &dyn Fn(&mut Scene, &mut serde_json::Value)| {
+        let mut scene = rivals(&[("a", "ours")]);
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        let provenance = json!({"meta.datumapis.com/upstream-namespace": "ns", "meta.datumapis.com/upstream-name": "a"});
+        let mut shadow = json!({"kind": "DNSZone", "spec": {"domainName": "a.test", "dnsZoneClassName": "ours"},
+            "metadata": {"name": "shadow", "namespace": namespace, "uid": "u-shadow",
+                "creationTimestamp": "2026-01-02T00:00:00Z", "annotations": provenance}});
+        change(&mut scene, &mut shadow);
+        scene.world.cluster.put("dnszones", shadow);
+        let plan = scene.plan();
+        let both = (plan.objects.contains_key("u-a"), plan.sets.contains_key("u-s"));
+        assert_eq!(both.0, both.1);
+        assert!(plan.objects.contains_key("u-shadow"));
+        both.0
+    };
+    let same = |_: &mut Scene, _: &mut serde_json::Value| {};
+    assert!(!world(NAMESPACE, &same));
+    for namespace in [
+        "far",
+        "ns-",
+        "ns-0a1b2c3d",
+        &NAMESPACE.replace('f', "g"),
+        &NAMESPACE.replace("ns-", "mt-"),
+    ] {
+        assert!(world(namespace, &same), "{namespace}");
+    }
+    let spec = |field: &'static str, value: &'static str| {
+        move |_: &mut Scene, shadow: &mut serde_json::Value| shadow["spec"][field] = json!(value)
+    };
+    assert!(world(NAMESPACE, &spec("dnsZoneClassName", "foreign")));
+    assert!(world(NAMESPACE, &spec("domainName", "b.test")));
+    assert!(world(NAMESPACE, &|_, shadow| {
+        shadow["metadata"]["annotations"]["meta.datumapis.com/upstream-name"] = json!("b");
+    }));
+    assert!(world(NAMESPACE, &|scene, _| scene.made("a.test.", &Scene::mark("a"))));
+    assert!(!world(NAMESPACE, &|scene, _| scene.made("a.test.", &Scene::mark("shadow"))));
+    let ends = |finalizer: &'static str| {
+        move |scene: &mut Scene, _: &mut serde_json::Value| {
+            scene.edit("dnszones", "a", |a| a["metadata"]["finalizers"] = json!([finalizer]));
+            scene.delete("dnszones", "a");
+        }
+    };
+    assert!(world(NAMESPACE, &ends(dns_syncd::api::FINALIZER_ZONE)), "its end is owed");
+    assert!(!world(NAMESPACE, &ends("example/theirs")));
+}

@@ -349,3 +349,33 @@ fn an_end_that_is_not_proved_is_told() {
         scene.world.cluster.of("dnszones").next().is_none() && scene.world.pdns.zones.is_empty()
     );
 }
+
+/// The replicator's finalizers are ours to take off once it is retired, and nobody else's ever.
+#[test]
+fn a_release_leaves_the_finalizers_of_others() {
+    use dns_syncd::api::{FINALIZER_ZONE, UPSTREAM_FINALIZER_RECORD_SET, UPSTREAM_FINALIZER_ZONE};
+    for retired in [false, true] {
+        let mut scene = scene(&[("www", "192.0.2.1")]);
+        scene.policy.release_upstream_finalizers = retired;
+        let each = [
+            ("dnsrecordsets", "s", FINALIZER_RECORD_SET, UPSTREAM_FINALIZER_RECORD_SET),
+            ("dnszones", "a", FINALIZER_ZONE, UPSTREAM_FINALIZER_ZONE),
+        ];
+        for (plural, object, ours, upstream) in each {
+            scene.edit(plural, object, |object| {
+                object["metadata"]["finalizers"] = json!([ours, upstream, "example/theirs"]);
+            });
+            scene.delete(plural, object);
+        }
+        let after = scene.pass();
+        let stays = |upstream: &'static str| {
+            let mut stays = vec!["example/theirs"];
+            if !retired {
+                stays.insert(0, upstream);
+            }
+            stays
+        };
+        assert_eq!(after.set_releases[0].stay, stays(UPSTREAM_FINALIZER_RECORD_SET));
+        assert_eq!(after.zone_releases[0].0.stay, stays(UPSTREAM_FINALIZER_ZONE));
+    }
+}
