@@ -379,3 +379,16 @@ fn a_release_leaves_the_finalizers_of_others() {
         assert_eq!(after.zone_releases[0].0.stay, stays(UPSTREAM_FINALIZER_ZONE));
     }
 }
+
+/// Each name has its own times: what goes on failing is not written again.
+#[test]
+fn the_same_failure_later_is_no_news() {
+    let mut scene = scene(&[("www", "192.0.2.1"), ("ftp", "192.0.2.1")]);
+    scene.declare("s", &[("www", "192.0.2.2"), ("ftp", "192.0.2.1")]);
+    let plan = scene.plan();
+    let failed = all_failed(&plan, &Failure::Status(500));
+    assert_eq!(scene.settle(&plan, &failed).statuses.len(), 1);
+    let plan = scene.plan();
+    let later = dns_syncd::plan::settle(&plan, &failed, "2026-01-04T00:00:00Z");
+    assert!(later.statuses.is_empty(), "{:#?}", later.statuses);
+}

@@ -198,6 +198,8 @@ fn a_world_at_rest_has_nothing_to_change() {
     scene.rest();
     let plan = scene.plan();
     assert_eq!(printed(&scene, &plan), "nothing to change\n");
+    assert!(plan.objects["u-a"].secure.is_none() && plan.sets["u-s"].secure.is_none());
+    assert!(plan.sets["u-s"].traces.is_empty() && plan.sets["u-s"].lost.is_empty());
     let dialect = scene.world.snapshot().dialect();
     let Document { differs, zones, waits, .. } = Document::of(&plan, dialect);
     assert!(!differs && !plan.differs() && !plan.holds() && zones.is_empty() && waits.is_empty());
@@ -258,4 +260,25 @@ fn an_orphan_that_goes_is_told_with_what_goes_with_it() {
     assert!(plan.differs() && !plan.holds());
     let summary = Summary::planned(&plan);
     assert_eq!((summary.zones_deleted, summary.left_alone), (1, 0));
+}
+
+/// A name that follows its zone's mark does not wait; the loser of an election does, although the winner's change is there.
+#[test]
+fn what_follows_a_mark_is_not_told_to_wait() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.zone("f", "f.test", "foreign");
+    scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+    scene.set("loser", "a", "A", &[("www", "192.0.2.2")]);
+    scene.made("a.test.", "");
+    let plan = scene.plan();
+    assert!(plan.objects["u-a"].secure.is_some() && plan.objects["u-f"].secure.is_none());
+    let told = printed(&scene, &plan);
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("www")).collect();
+    let lost = "Another DNSRecordSet owns this record: ns/s";
+    let held = format!("held      DNSRecordSet ns/loser www: NotOwner: {lost}");
+    assert_eq!(lines, ["create    www.a.test. A 300 192.0.2.1 for ns/s", held.as_str()]);
+    let waits = Document::of(&plan, scene.world.snapshot().dialect()).waits;
+    let sets = waits.iter().filter(|wait| wait.kind == "DNSRecordSet");
+    assert_eq!(sets.map(|wait| wait.object.as_str()).collect::<Vec<_>>(), ["ns/loser"]);
 }
