@@ -199,3 +199,14 @@ fn what_ends_without_a_note_ends_in_its_own_zone() {
     scene.pdns("a.test.").account = Scene::mark("heir");
     assert_eq!(changes(&scene.plan()), Vec::<String>::new());
 }
+
+/// So does one that this pass makes.
+#[test]
+fn a_coming_longer_zone_takes_its_names_already() {
+    let mut scene = scene(&[("s", "A", "192.0.2.1")]);
+    scene.zone("sub", "sub.a.test", "ours");
+    scene.set("addr", "a", "A", &[("x.sub", "192.0.2.1"), ("y", "192.0.2.1")]);
+    let here: Vec<String> =
+        changes(&scene.plan()).into_iter().filter(|c| c.starts_with("replace a.test.")).collect();
+    assert_eq!(here, ["replace a.test. y.a.test. A"]);
+}
