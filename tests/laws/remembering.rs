@@ -356,6 +356,10 @@ fn deletes_notes_and_steps_can_be_in_vain_as_well() {
     let said = why("c.test.", "c.test.");
     assert!(said == reads || said == soa, "{said}");
     assert!(plan.zones[&name("c.test.")].known.step_in_vain);
+    // It rests meanwhile, and what an acknowledgement says of it is no proof.
+    let rests = plan.zones[&name("c.test.")].known.zone.as_ref().map(|z| z.zone.clone());
+    let in_vain = |z: &Option<Outcome>| matches!(z, Some(Outcome::Failed(Failure::InVain(_))));
+    assert!(rests.as_ref().is_some_and(in_vain), "{rests:?}");
     // A step that was not acknowledged does not count, and one that is over is forgotten.
     pass(&mut scene, 3, |_| Applied::default());
     assert!(!recalled(&scene, 3).zones[&name("c.test.")].known.step_in_vain);

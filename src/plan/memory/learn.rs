@@ -135,12 +135,17 @@ impl Memory {
             let failed = |name: &Name, rtype| failed(answers, name, rtype);
             let crashes = before.as_ref().map_or(0, |row| row.crashes) + 1;
             // A zone that gets on, if only in pieces, is not kept waiting for longer each time.
-            let gets_on = answers.keys.values().any(|o| matches!(o, Outcome::Done(_)));
+            let gets_on = !in_vain && answers.keys.values().any(|o| matches!(o, Outcome::Done(_)));
             let backoff = before.filter(|_| !gets_on).map(|row| row.backoff);
             let row = ZoneRow {
                 backoff: Backoff::after(backoff, now, ZONE, roll()),
-                wanted: wanted_zone(plan, version, failed),
-                answers: ZoneApplied { remembered: true, ..answers.clone() },
+                // Nothing in a zone that is not as acknowledged is proved by an acknowledgement.
+                wanted: wanted_zone(plan, version, |name, rtype| in_vain || failed(name, rtype)),
+                answers: ZoneApplied {
+                    remembered: true,
+                    zone: if in_vain { Some(zone_in_vain()) } else { answers.zone.clone() },
+                    ..answers.clone()
+                },
                 suspects: answers.crashed.clone(),
                 crashes: if answers.crashed.is_empty() { 0 } else { crashes },
             };
@@ -209,6 +214,11 @@ impl Memory {
         }
         found
     }
+}
+
+/// How a zone's step is said to have ended that is acknowledged again and again.
+fn zone_in_vain() -> Outcome {
+    Outcome::Failed(Failure::InVain("the zone itself is not as acknowledged".to_owned()))
 }
 
 /// What the step of a zone asks for.
