@@ -43,7 +43,9 @@ async fn a_holder_that_was_stopped_for_a_while_writes_nothing_when_it_goes_on() 
     assert_eq!(first.get("/readyz").await.0, 200);
     // Long enough for what a pass that went on would send.
     tokio::time::sleep(2 * TIMEOUT).await;
-    let writes = pair.estate.recorder.writes();
+    // A renewal that was due may go out, and is refused: the Lease has another version.
+    let mut writes = pair.estate.recorder.writes();
+    writes.retain(|r| !(writes_lease(r) && r.status == Some(409)));
     assert!(writes.is_empty(), "{writes:#?}");
 }
 
