@@ -51,29 +51,29 @@ impl Released {
             .extend(asked.granted.into_iter().map(|(digest, g)| (digest, Granted { until, ..g })));
     }
 
-    /// Whether nothing is held here that was not let through: the same, or what is left of it after a pass that failed in
-    /// its middle.
+    /// Whether nothing is held here that was not let through.
     #[must_use]
     pub fn covers(&self, hold: &Hold) -> bool {
-        let same = hold.digest.as_ref().is_some_and(|digest| self.granted.contains_key(digest));
-        let rest = self.granted.values().filter_map(|g| g.hold.as_ref());
-        same || rest
-            .into_iter()
-            .any(|(brake, what)| *brake == hold.brake && hold.what.is_subset(what))
+        self.granted.iter().any(|(digest, g)| g.covers(digest, hold))
     }
 
     /// Ends what has had its time, and what a pass carried out to the end: these holds without a failure.
     pub fn expire<'a>(&mut self, now: u64, done: impl Iterator<Item = &'a Hold>) {
         self.granted.retain(|_, g| g.until.is_none_or(|until| now < until));
         for hold in done {
-            self.granted.retain(|digest, g| {
-                let rest = g
-                    .hold
-                    .as_ref()
-                    .is_some_and(|(brake, what)| *brake == hold.brake && hold.what.is_subset(what));
-                !rest && hold.digest.as_ref() != Some(digest)
-            });
+            self.granted.retain(|digest, g| !g.covers(digest, hold));
         }
+    }
+}
+
+impl Granted {
+    /// Whether a hold is what was let through under this digest, or what is left of it after a pass that failed in its
+    /// middle.
+    fn covers(&self, digest: &String, hold: &Hold) -> bool {
+        let left = |(brake, what): &(Brake, BTreeSet<String>)| {
+            *brake == hold.brake && hold.what.is_subset(what)
+        };
+        hold.digest.as_ref() == Some(digest) || self.hold.as_ref().is_some_and(left)
     }
 }
 
