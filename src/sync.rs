@@ -15,7 +15,9 @@ use crate::plan::batch::Limits;
 use crate::plan::change::Change;
 use crate::plan::document::Document;
 use crate::plan::memory::Lesson;
+use crate::plan::prints::Prints;
 use crate::plan::release::Released;
+use crate::plan::snapshot::Server;
 use crate::plan::summary::Summary;
 use crate::plan::view::View;
 use crate::plan::{
@@ -90,7 +92,7 @@ impl Syncer {
             return Ok(Passed { summary: Summary::planned(&plan), view });
         }
         let now = wall_clock().to_string();
-        let snapshot = self.gather(&memory).await?;
+        let (snapshot, prints) = self.gather(&memory, self.policy.verify_interval).await?;
         let versions = Versions::default();
 
         let plan = plan::decide(&snapshot, &memory, &self.policy);
@@ -104,8 +106,9 @@ impl Syncer {
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.instance, &now).await;
 
-        let proven = &aftermath.proven;
-        let lesson = Lesson { snapshot: &snapshot, plan: &plan, applied: &applied, proven };
+        let (snapshot, prints) = (&snapshot, &prints);
+        let lesson =
+            Lesson { snapshot, prints, plan: &plan, applied: &applied, aftermath: &aftermath };
         memory.learn(lesson, self.now(), self.chance);
         let summary = &mut aftermath.summary;
         summary.wait = memory.wait(self.now());
@@ -114,7 +117,7 @@ impl Syncer {
         summary.again |= !unrecorded.is_empty() || evidence.is_bad();
         summary.failed.extend(unrecorded);
         summary.failed.extend(evidence.faults());
-        let mut view = View::of(&plan, &snapshot, &aftermath.waiting);
+        let mut view = View::of(&plan, snapshot, &aftermath.waiting);
         view.troubles = memory.troubles(self.now());
         Ok(Passed { summary: aftermath.summary, view })
     }
@@ -144,7 +147,7 @@ impl Syncer {
     /// # Errors
     /// If the cluster's state could not be read completely.
     pub async fn plan(&self) -> Result<(Snapshot, Plan), cluster::Error> {
-        let snapshot = self.gather(&Memory::default()).await?;
+        let (snapshot, _) = self.gather(&Memory::default(), 0).await?;
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
         let evidence: Evidence = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &evidence);
@@ -158,7 +161,7 @@ impl Syncer {
     /// If the cluster's state could not be read completely.
     pub async fn planned(&self) -> Result<Document, cluster::Error> {
         let memory = self.memory.lock().await;
-        let snapshot = self.gather(&memory).await?;
+        let (snapshot, _) = self.gather(&memory, 0).await?;
         let plan = plan::decide(&snapshot, &memory, &self.policy);
         let evidence = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &evidence);
@@ -169,16 +172,25 @@ impl Syncer {
     }
 
     /// Kubernetes first: what carries our note in PowerDNS was then written for an object at most as new as
-    /// the lists.
-    async fn gather(&self, memory: &Memory) -> Result<Snapshot, cluster::Error> {
+    /// the lists. Zones that have not changed are left out for `verify_interval` milliseconds.
+    async fn gather(
+        &self,
+        memory: &Memory,
+        verify_interval: u64,
+    ) -> Result<(Snapshot, Prints), cluster::Error> {
         let cluster = cluster::snapshot(&self.cluster, &self.policy.namespaces).await?;
         let reading = Reading {
             concurrency: self.concurrency,
             turn: memory.turn,
             resting: memory.resting(self.now()),
         };
-        let server = powerdns::read(&self.powerdns, &reading, || self.now()).await;
-        Ok(Snapshot { cluster, server })
+        let mut prints = Prints::default();
+        let unchanged = |listed: &Server| {
+            prints = Prints::of(&cluster, listed, &self.policy);
+            memory.unchanged(&prints, verify_interval, self.now())
+        };
+        let server = powerdns::read(&self.powerdns, &reading, unchanged, || self.now()).await;
+        Ok((Snapshot { cluster, server }, prints))
     }
 
     /// Each zone by one task, one request at a time; zones side by side, each pass beginning with another.

@@ -242,12 +242,14 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
 
 /// One line a pass; what failed or waits follows, bounded.
 fn log(pass: u64, seconds: f64, summary: &Summary) {
-    let Summary { created, replaced, deleted, adopted, equal, record_sets, zones, .. } = summary;
+    let Summary { created, replaced, deleted, adopted, equal, .. } = summary;
+    let Summary { record_sets, zones, unchanged, .. } = summary;
     let (failed, held) = (summary.failed.len(), summary.held.len());
     tracing::info!(
         pass,
         seconds,
         zones,
+        unchanged,
         record_sets,
         equal,
         created,

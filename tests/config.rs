@@ -45,6 +45,7 @@ fn defaults() -> Config {
         owner_id: "east".into(),
         previous_owner_ids: vec![],
         interval: Interval::Every(Duration::from_secs(15)),
+        verify_interval: Duration::from_mins(5),
         controller_names: vec!["powerdns".into()],
         namespaces: vec![],
         dry_run: false,
@@ -106,10 +107,11 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 42] = [
+const OTHERS: [(&str, &str); 43] = [
     ("ownerId", "west-1.example"),
     ("previousOwnerIds", "old,older"),
     ("interval", "1m"),
+    ("verifyInterval", "0s"),
     ("controllerNames", "powerdns,other"),
     ("namespaces", "a,b"),
     ("dryRun", "true"),

@@ -67,6 +67,8 @@ mod standings;
 mod table;
 #[path = "laws/telling.rs"]
 mod telling;
+#[path = "laws/unchanged.rs"]
+mod unchanged;
 #[path = "laws/vocabulary.rs"]
 mod vocabulary;
 #[path = "laws/words.rs"]

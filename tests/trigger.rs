@@ -22,5 +22,7 @@ mod releases;
 mod starts;
 #[path = "trigger/states.rs"]
 mod states;
+#[path = "trigger/unchanged.rs"]
+mod unchanged;
 #[path = "trigger/watch.rs"]
 mod watch;

@@ -173,6 +173,17 @@ pub mod reason {
     pub const CONFLICT: &str = "Conflict";
     /// A brake holds deletes back until somebody releases them; the only reason that dns-operator does not have.
     pub const DELETION_HELD: &str = "DeletionHeld";
+    /// All of them.
+    pub const ALL: [&str; 8] = [
+        ACCEPTED,
+        PENDING,
+        PROGRAMMED,
+        ZONE_IN_USE,
+        NOT_OWNER,
+        PDNS_ERROR,
+        CONFLICT,
+        DELETION_HELD,
+    ];
 }
 
 /// Messages; they are dns-operator's to the letter unless they say otherwise.

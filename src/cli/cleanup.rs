@@ -96,7 +96,7 @@ async fn gather(syncer: &Syncer, purge: bool) -> Option<Snapshot> {
         return Some(Snapshot { cluster, server });
     }
     let reading = Reading { concurrency: syncer.concurrency, turn: 0, resting: [].into() };
-    let server = powerdns::read(&syncer.powerdns, &reading, || now(syncer)).await;
+    let server = powerdns::read(&syncer.powerdns, &reading, |_| [].into(), || now(syncer)).await;
     if let Err(why) = &server.zones {
         tracing::error!(why, "nothing is done: PowerDNS could not be read");
         return None;

@@ -13,6 +13,7 @@ pub mod run;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use reqwest::Certificate;
@@ -324,8 +325,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 /// The part of a configuration that deciding turns on.
 fn policy(config: &Config) -> Policy {
-    let timeout = config.powerdns.request_timeout.as_millis();
-    let milliseconds = u64::try_from(timeout).unwrap_or(u64::MAX);
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     Policy {
         owner_id: config.owner_id.clone(),
         previous_owner_ids: config.previous_owner_ids.iter().cloned().collect(),
@@ -344,6 +344,7 @@ fn policy(config: &Config) -> Policy {
             implicit_total: config.brakes.implicit_total,
             explicit_percent: config.brakes.explicit_percent,
         },
-        request_timeout: milliseconds,
+        request_timeout: milliseconds(config.powerdns.request_timeout),
+        verify_interval: milliseconds(config.verify_interval),
     }
 }

@@ -68,6 +68,11 @@ pub(super) static INTERVAL: Key = Key::text(
     "15s",
     "a duration from 1s to 24h with its unit, or a cron expression of 6 or 7 fields that begins with the seconds",
 );
+pub(super) static VERIFY_INTERVAL: Key = Key::text(
+    "verifyInterval",
+    "5m",
+    "a duration up to 24h with its unit; 0s to read every zone in each pass",
+);
 pub(super) static CONTROLLER_NAMES: Key = Key::list(
     "controllerNames",
     "powerdns",
@@ -194,10 +199,11 @@ pub(super) static LOG_LEVEL: Key =
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 42] = [
+pub static KEYS: [&Key; 43] = [
     &OWNER_ID,
     &PREVIOUS_OWNER_IDS,
     &INTERVAL,
+    &VERIFY_INTERVAL,
     &CONTROLLER_NAMES,
     &NAMESPACES,
     &DRY_RUN,

@@ -52,6 +52,8 @@ pub struct Config {
     pub previous_owner_ids: Vec<String>,
     /// When passes start.
     pub interval: Interval,
+    /// In which time every zone is read at least once, changed or not; zero: in each pass.
+    pub verify_interval: Duration,
     /// The `spec.controllerName` of the classes that are ours; at least one.
     pub controller_names: Vec<String>,
     /// The namespaces that are read; empty for all.
@@ -278,6 +280,7 @@ impl Reader {
             ids.iter().all(|id| Some(id) != owner_id.as_ref()).then_some(ids)
         });
         let interval = self.read(&keys::INTERVAL, value::interval);
+        let verify_interval = self.read(&keys::VERIFY_INTERVAL, value::verify_interval);
         let controller_names = self.read(&keys::CONTROLLER_NAMES, value::controller_names);
         let namespaces = self.read(&keys::NAMESPACES, value::namespaces);
         let dry_run = self.read(&keys::DRY_RUN, |text| text.parse().ok());
@@ -294,6 +297,7 @@ impl Reader {
             owner_id: owner_id?,
             previous_owner_ids: previous_owner_ids?,
             interval: interval?,
+            verify_interval: verify_interval?,
             controller_names: controller_names?,
             namespaces: namespaces?,
             dry_run: dry_run?,

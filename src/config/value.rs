@@ -34,6 +34,11 @@ pub(super) fn interval(text: &str) -> Option<Interval> {
     accepted.then(|| Interval::Cron(fields.join(" ")))
 }
 
+/// A duration up to 24 h.
+pub(super) fn verify_interval(text: &str) -> Option<Duration> {
+    duration(text, Duration::ZERO..=Duration::from_hours(24))
+}
+
 /// A duration such as `1m30s` within bounds. A bare number is none: its unit would be a guess.
 pub(super) fn duration(text: &str, bounds: RangeInclusive<Duration>) -> Option<Duration> {
     let signed: jiff::SignedDuration = text.parse().ok()?;

@@ -111,6 +111,16 @@ impl Name {
         }
     }
 
+    /// The names above, the nearest first, the root last; the root has none.
+    pub fn ancestors(&self) -> impl Iterator<Item = Name> {
+        let ends = self.labels().scan(0, |end, label| {
+            *end += label.len() + 1;
+            Some(*end)
+        });
+        let above = ends.map(|end| self.0.get(end..).filter(|rest| !rest.is_empty()));
+        above.map(|rest| Name(rest.unwrap_or(".").into()))
+    }
+
     /// Whether this is the root, `.`.
     #[must_use]
     pub fn is_root(&self) -> bool {

@@ -32,6 +32,7 @@ pub struct Metrics {
     rrsets: IntCounterVec,
     record_sets: IntGauge,
     zones: IntGauge,
+    unchanged: IntGauge,
     failed: IntGauge,
     held: IntGauge,
     left_alone: IntGauge,
@@ -85,6 +86,7 @@ impl Metrics {
             rrsets: counter("rrset_changes_total", "Acknowledged RRset changes.", &["action"])?,
             record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
             zones: gauge("zones", "DNSZones that were input to the last pass.")?,
+            unchanged: gauge("zones_unchanged", "Zones that were not read again.")?,
             failed: gauge("failed_changes", "Changes without proof after the last pass.")?,
             held: gauge("held", "Names and deletions that wait for another reason.")?,
             left_alone: gauge("rrsets_left_alone", "RRsets that nobody declares and that stay.")?,
@@ -198,6 +200,7 @@ impl Metrics {
         let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
         set(&self.record_sets, summary.record_sets);
         set(&self.zones, summary.zones);
+        set(&self.unchanged, summary.unchanged);
         set(&self.failed, summary.failed.len());
         set(&self.held, summary.held.len());
         set(&self.left_alone, summary.left_alone);

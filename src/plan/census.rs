@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::objects::ObjectPlan;
 use super::set_plan::{Controller, SetPlan};
-use super::statuses::{Said, StatusWrite};
-use crate::api::conditions::{Truth, kind};
+use super::statuses::{self, Said, StatusWrite};
+use crate::api::conditions::{Truth, kind, reason};
 use crate::api::object::Meta;
 
 /// The figures of one pass. Times are Unix seconds.
@@ -40,6 +40,14 @@ impl Census {
         });
         if whole && write.is_some() && !said {
             self.programmed.push(set.meta.changed);
+        }
+    }
+
+    /// Counts a record set of which nothing has changed.
+    pub(super) fn stands(&mut self, set: &SetPlan) {
+        for (_, condition) in statuses::unprogrammed(set) {
+            let known = reason::ALL.iter().find(|reason| **reason == condition.reason);
+            *self.unprogrammed.entry(known.copied().unwrap_or(reason::PENDING)).or_default() += 1;
         }
     }
 

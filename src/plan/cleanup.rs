@@ -169,6 +169,9 @@ fn untouched(zone: &ServerZone) -> ZonePlan {
         leftovers: Vec::new(),
         carried: BTreeMap::new(),
         apex: BTreeSet::new(),
+        unchanged: false,
+        left_alone: 0,
+        steady: false,
         unread: false,
         known: Known::default(),
     }

@@ -30,6 +30,7 @@ mod pause;
 mod permission;
 pub mod policy;
 pub mod print;
+pub mod prints;
 pub mod release;
 pub mod set_plan;
 pub mod sets;
@@ -124,7 +125,7 @@ impl World<'_> {
     }
 
     fn is_orphan(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
-        let known = || self.zones.by_uid.values().any(|f| f.domain.as_ref() == Some(name));
+        let known = || self.zones.by_domain.contains_key(name);
         let mark = note::Mark::read(&zone.account, self.policy);
         // A listed DNSZone whose domain cannot be read is there all the same.
         let listed = || self.zones.marked(&mark).is_some();

@@ -148,7 +148,7 @@ fn owner_hash(owner: &str) -> String {
 
 /// A uid's 128 bits in lower-case base32. One that is not a UUID is hashed down to 128 bits: an API
 /// server that makes such uids is still told apart by them.
-fn uid_digits(uid: &str) -> String {
+pub(super) fn uid_digits(uid: &str) -> String {
     let hex: String = uid.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
     let bytes = match HEXLOWER.decode(hex.as_bytes()) {
         Ok(bytes) if bytes.len() == 16 => bytes,

@@ -24,6 +24,8 @@ pub struct ObjectPlan {
     pub status: ZoneStatus,
     /// Its domain.
     pub domain: Option<Name>,
+    /// Its zone was not read, since nothing has changed: what was said stands.
+    pub stands: bool,
     /// What it may do.
     pub standing: Standing,
     /// Who serves its class.
@@ -102,6 +104,7 @@ pub(super) fn object_plans(world: &World<'_>, plan: &Plan) -> BTreeMap<String, O
             meta: meta.clone(),
             status: facts.zone.status.clone(),
             domain: facts.domain.clone(),
+            stands: zone.is_some_and(|z| z.unchanged),
             standing: facts.standing.clone(),
             controller: controller_of_zone(world, facts, zone),
             secure: lacks.then(|| Secure { finalizers, owners: meta.owners.clone() }),

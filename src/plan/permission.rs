@@ -149,10 +149,9 @@ fn deletes<'a>(world: &World<'a>, domain: &Name, zone: &ServerZone) -> Option<&'
             Mark::Ours(_) => marked.is_none(),
             Mark::Other | Mark::FreeText => false,
         };
-        facts.domain.as_ref() == Some(domain)
-            && facts.standing == Standing::Terminating
+        facts.standing == Standing::Terminating
             && world.policy.holds_zone(&facts.zone.meta)
             && (mine || (nobodys && class_ours))
     };
-    world.zones.by_uid.values().find(may).map(|f| f.zone.meta.uid.as_str())
+    world.zones.of_domain(domain).find(may).map(|f| f.zone.meta.uid.as_str())
 }

@@ -24,6 +24,9 @@ pub struct Policy {
     /// Longest time that a request to PowerDNS may take, in milliseconds: until then a foreign mark
     /// that was sent before ours may still land.
     pub request_timeout: u64,
+    /// In how many milliseconds every zone is read at least once, whether or not anything seems to have changed; 0: in
+    /// each pass.
+    pub verify_interval: u64,
     /// Where the brakes bite.
     pub brakes: Brakes,
     /// Nothing is written anywhere.
@@ -75,6 +78,7 @@ impl Policy {
             controller_names: BTreeSet::from(["powerdns".to_owned()]),
             namespaces: BTreeSet::new(),
             request_timeout: 10_000,
+            verify_interval: 0,
             brakes,
             dry_run: false,
             release_upstream_finalizers: false,

@@ -48,6 +48,10 @@ pub struct SetPlan {
     pub meta: Meta,
     /// Its status as listed.
     pub status: RecordSetStatus,
+    /// The zone that it is in, or would be in if its DNSZone were served.
+    pub home: Option<Name>,
+    /// That zone was not read, since nothing has changed: what was said stands.
+    pub stands: bool,
     /// Accepted, or the reason and message why not.
     pub accepted: Result<(), (&'static str, String)>,
     /// Each raw name of the spec.
@@ -120,7 +124,14 @@ pub(super) fn set_plans(
         let watches = facts.going || repointed.is_some();
         let traces = traces(facts, &belongings);
         let unresolved = facts.going && facts.place == Place::Unresolved;
+        let home = match &facts.place {
+            Place::Accepted(domain) => Some(domain),
+            Place::NotServed(domain) => domain.as_ref(),
+            Place::Unresolved => None,
+        };
         let plan = SetPlan {
+            home: home.cloned(),
+            stands: home.and_then(|h| zones.get(h)).is_some_and(|z| z.unchanged),
             homeless: unresolved
                 && traces.is_empty()
                 && facts.set.status.names.iter().any(was_programmed),
@@ -194,7 +205,7 @@ fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
     });
     let anywhere = !facts.going || homes.contains(&None);
     server.iter().find_map(|(name, zone)| {
-        let why = zone.contents.as_ref().err().filter(|_| zone.writable())?;
+        let why = zone.contents.as_ref().err().filter(|_| zone.writable() && !zone.unchanged())?;
         let concerns = anywhere || homes.contains(&Some(name));
         concerns.then(|| format!("zone {name}: {why}"))
     })

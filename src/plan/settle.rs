@@ -55,6 +55,18 @@ pub struct Aftermath {
     census: Census,
 }
 
+impl Aftermath {
+    /// Uids of the objects that are written.
+    pub(super) fn written(&self) -> impl Iterator<Item = &str> {
+        let statuses = self.statuses.iter().map(|write| &write.meta);
+        let zones = self.zone_releases.iter().map(|(release, _)| &release.meta);
+        let sets = self.set_releases.iter().map(|release| &release.meta);
+        let repointed = self.repointed.iter().map(|(meta, _)| meta);
+        let all = statuses.chain(zones).chain(sets).chain(repointed);
+        all.map(|meta| meta.uid.as_str())
+    }
+}
+
 /// Settles a pass. `now` is RFC 3339 in seconds.
 #[must_use]
 pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
@@ -63,6 +75,9 @@ pub fn settle(plan: &Plan, applied: &Applied, now: &str) -> Aftermath {
     plan.objects.values().for_each(|object| out.census.zone(object));
     settle_sets(plan, applied, now, &mut out, &mut waiting);
     settle_zones(plan, applied, now, &mut out, &mut waiting);
+    let stand = plan.objects.iter().filter(|(_, object)| object.stands);
+    let unserved = stand.filter_map(|(uid, o)| Some((uid.clone(), statuses::unserved(o)?)));
+    waiting.zones.extend(unserved);
     out.summary = summarize(plan, applied, &waiting);
     out.summary.census = std::mem::take(&mut out.census);
     out.waiting = waiting.zones;
@@ -77,6 +92,10 @@ fn settle_sets(
     waiting: &mut Waiting,
 ) {
     for (uid, set) in &plan.sets {
+        if set.stands {
+            out.census.stands(set);
+            continue;
+        }
         // What another controller serves, maybe on a server that is not read here, is its own to let go.
         if set.going && set.finalized && set.controller != Controller::OtherAccepted {
             match unproved(plan, applied, uid, set) {
@@ -125,7 +144,7 @@ fn settle_zones(
     // A set with a finalizer of somebody else's is still there afterwards.
     let gone = out.set_releases.iter().filter(|release| release.stay.is_empty());
     let released: BTreeSet<String> = gone.map(|release| release.meta.uid.clone()).collect();
-    for (uid, object) in &plan.objects {
+    for (uid, object) in plan.objects.iter().filter(|(_, object)| !object.stands) {
         let left = object.entries.iter().filter(|(uid, _)| !released.contains(*uid));
         let count = i64::try_from(left.map(|(_, n)| n).sum::<usize>()).unwrap_or(i64::MAX);
         let shown = (nameservers(object, applied), count);

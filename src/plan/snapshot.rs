@@ -61,13 +61,34 @@ pub struct ServerZone {
     pub account: String,
     /// Milliseconds on the pass's clock when the request for the contents was sent.
     pub read_began: u64,
-    /// It was not asked for in this pass, because it failed a short while ago.
-    pub resting: bool,
+    /// The SOA's serial as listed, before its contents were asked for; `None` if the list does not say.
+    pub serial: Option<u32>,
+    /// Whether the contents were asked for.
+    pub look: Look,
+    /// Whether its `soa_edit_api` moves the serial with every write through the API; false while it is not read.
+    pub serial_moves: bool,
     /// Its RRsets, or why they are unknown.
     pub contents: Result<ZoneContents, String>,
 }
 
+/// Whether a zone's contents were asked for in this pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// They were.
+    Asked,
+    /// No: they failed a short while ago.
+    Resting,
+    /// No: nothing has changed since they were read.
+    Unchanged,
+}
+
 impl ServerZone {
+    /// Whether it is as it was when it was read last, and so is everything that decides about it.
+    #[must_use]
+    pub fn unchanged(&self) -> bool {
+        self.look == Look::Unchanged
+    }
+
     /// Whether the API's writes last: those to `Slave` zones are lost at the next transfer, those to
     /// `Consumer` zones are refused.
     #[must_use]
@@ -175,7 +196,9 @@ mod tests {
                 kind: kind.to_owned(),
                 account: String::new(),
                 read_began: 0,
-                resting: false,
+                serial: None,
+                look: Look::Asked,
+                serial_moves: false,
                 contents: Ok(ZoneContents::default()),
             };
             assert_eq!(zone.writable(), writable, "{kind}");

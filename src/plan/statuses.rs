@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::objects::ObjectPlan;
-use super::set_plan::SetPlan;
+use super::set_plan::{Controller, SetPlan};
 use crate::api::conditions::{Condition, Desired, Truth, kind, merge, reason, sentence};
 use crate::api::object::{Meta, NameStatus};
 
@@ -84,6 +84,23 @@ pub(super) fn set_status(
 pub(super) fn whole(set: &SetPlan, names: &BTreeMap<String, Said>) -> bool {
     let served = names.values().all(|said| said.0 == Truth::True);
     served && set.accepted.is_ok() && !set.partly_known && !names.is_empty()
+}
+
+/// Names that a set's stored status says are not programmed, with the condition that says so.
+pub(super) fn unprogrammed(set: &SetPlan) -> impl Iterator<Item = (&str, &Condition)> {
+    set.status.names.iter().filter_map(|n| {
+        let mut conditions = n.conditions.iter();
+        let not = |c: &&Condition| c.type_ == kind::PROGRAMMED && c.status != Truth::True;
+        Some((n.name.as_str(), conditions.find(not)?))
+    })
+}
+
+/// Why a DNSZone is not served, as its stored status says it.
+pub(super) fn unserved(object: &ObjectPlan) -> Option<String> {
+    let mut conditions = object.status.conditions.iter();
+    let unserved = conditions.find(|c| c.status != Truth::True)?;
+    (object.controller == Controller::Ours)
+        .then(|| format!("{}: {}", unserved.reason, unserved.message))
 }
 
 /// The status that says a set is accepted, written before anything is written for it; `None` if stored.

@@ -9,7 +9,9 @@ use super::census::Census;
 use super::change::{Change, Verdict};
 use super::outcome::{Applied, Failure, Outcome};
 use super::set_plan::Controller;
-use super::zone_plan::ZoneStep;
+use super::statuses;
+use super::zone_plan::{ZonePlan, ZoneStep};
+use crate::api::conditions::Condition;
 
 /// How an entry of `Summary::held` begins that a brake holds.
 pub const BRAKED: &str = "deletes: ";
@@ -55,6 +57,8 @@ pub struct Summary {
     pub zones_marked: usize,
     /// Zones acknowledged as deleted.
     pub zones_deleted: usize,
+    /// Zones that were not read, since nothing has changed.
+    pub unchanged: usize,
     /// RRsets in PowerDNS that nobody declares and that stay.
     pub left_alone: usize,
     /// What the server did not do, or is not known to have done.
@@ -118,6 +122,10 @@ impl Summary {
     }
 }
 
+fn left_alone(zone: &ZonePlan) -> usize {
+    zone.leftovers.len() + zone.left_alone
+}
+
 /// What the plan alone says.
 fn begun(plan: &Plan) -> Summary {
     Summary {
@@ -127,7 +135,8 @@ fn begun(plan: &Plan) -> Summary {
         record_sets: plan.sets.len(),
         orphans: plan.orphans.iter().map(ToString::to_string).collect(),
         holds: plan.holds.len(),
-        left_alone: plan.zones.values().filter(|z| !z.goes()).map(|z| z.leftovers.len()).sum(),
+        unchanged: plan.zones.values().filter(|z| z.unchanged).count(),
+        left_alone: plan.zones.values().filter(|z| !z.goes()).map(left_alone).sum(),
         ..Summary::default()
     }
 }
@@ -192,6 +201,15 @@ impl Summary {
             let key = set.meta.key();
             if let Err((reason, message)) = &set.accepted {
                 self.held.push(format!("{key}: {reason}: {message}"));
+                continue;
+            }
+            if set.stands {
+                let not: Vec<_> = statuses::unprogrammed(set).collect();
+                self.equal += set.raws.len().saturating_sub(not.len());
+                let said = |(raw, c): (&str, &Condition)| {
+                    format!("{key} {raw}: {}: {}", c.reason, c.message)
+                };
+                self.held.extend(not.into_iter().map(said));
                 continue;
             }
             for (raw, plan) in &set.raws {

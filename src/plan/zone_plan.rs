@@ -12,7 +12,7 @@ use super::note::Mark;
 use super::permission::{Permission, permission};
 use super::set_plan::Verdicts;
 use super::sets::Place;
-use super::snapshot::ZoneContents;
+use super::snapshot::{ServerZone, ZoneContents};
 use super::stored::{below, coming, noted, noteless};
 use super::zones::{ClassState, Standing, servers};
 use crate::api::conditions::{reason, sentence};
@@ -25,6 +25,7 @@ const APEX_TTL: i64 = 3600;
 
 /// One PowerDNS zone's part of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ZonePlan {
     /// The id for URLs; `None` if the zone does not exist yet.
     pub id: Option<String>,
@@ -48,6 +49,12 @@ pub struct ZonePlan {
     pub apex: BTreeSet<RecordType>,
     /// What it holds could not be read.
     pub unread: bool,
+    /// It was not read, since nothing has changed; what was said stands.
+    pub unchanged: bool,
+    /// RRsets that such a zone leaves alone, besides `leftovers`.
+    pub left_alone: usize,
+    /// Nothing happens to it or in it, and what it holds is its own sets' or nobody's.
+    pub steady: bool,
     /// What is known to fail, from passes before.
     pub known: Known,
 }
@@ -134,6 +141,7 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
     // What is shown twice is not known to be there.
     let known = contents.filter(|c| !c.doubled.contains(domain));
     let apex = |t: &RecordType| known.is_some_and(|c| c.get(domain, *t).is_some());
+    let unchanged = stored.is_some_and(ServerZone::unchanged);
     let mut plan = ZonePlan {
         id: stored.map(|z| z.id.clone()),
         step,
@@ -146,6 +154,9 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         carried: contents.map(|c| noted(world, domain, c)).unwrap_or_default(),
         apex: [RecordType::Soa, RecordType::Ns].into_iter().filter(apex).collect(),
         unread: contents.is_none(),
+        unchanged,
+        left_alone: if unchanged { world.memory.left_alone(domain) } else { 0 },
+        steady: false,
         known: Known::default(),
     };
     let claims = claims(world, domain);
@@ -157,7 +168,23 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         Some(contents) => decide_names(world, domain, contents, &claims, &permission, &mut plan),
         None => unread(&claims, plan.withheld.as_deref().unwrap_or_default()),
     };
+    plan.steady = contents.is_some_and(|c| steady(world, domain, c, &plan));
     (plan, verdicts)
+}
+
+/// Whether a zone needs nothing, and none of what it holds is of a set that is, or has been, at home elsewhere: the end
+/// of that set would have to look here, whatever has become of this zone.
+fn steady(world: &World<'_>, domain: &Name, contents: &ZoneContents, plan: &ZonePlan) -> bool {
+    let at_home = |uid: &String| {
+        let facts = world.sets.get(uid.as_str());
+        facts.is_some_and(|f| !f.going && f.place == Place::Accepted(domain.clone()))
+    };
+    let settled = match world.zones.holder(domain) {
+        Some(holder) => holder.standing == Standing::Served,
+        None => !world.zones.by_domain.contains_key(domain),
+    };
+    let idle = !plan.has_work() && plan.postponed.is_empty() && contents.doubled.is_empty();
+    settled && idle && plan.carried.keys().all(at_home)
 }
 
 /// Nothing can be said of claims to a zone that could not be read, so each says that.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
-use super::note::{Mark, Writer, writer};
+use super::note::{Mark, Writer, uid_digits, writer};
 use super::snapshot::{Cluster, Server};
 use crate::api::conditions::{Truth, kind, reason, sentence};
 use crate::api::object::{Class, ObjectKey, Zone};
@@ -80,6 +80,10 @@ pub struct Zones<'a> {
     pub by_uid: BTreeMap<&'a str, ZoneFacts<'a>>,
     /// Uid by namespace/name.
     pub by_key: BTreeMap<ObjectKey, &'a str>,
+    /// Uids by domain.
+    pub by_domain: BTreeMap<Name, Vec<&'a str>>,
+    /// Uid by the digits that a mark of it carries.
+    by_digits: BTreeMap<String, &'a str>,
     /// Uid of the DNSZone that holds a domain, served or not.
     pub holders: BTreeMap<Name, &'a str>,
     /// No input, nor are their record sets: originals of a shadow in this same cluster, and those whose end
@@ -100,10 +104,17 @@ impl<'a> Zones<'a> {
         self.by_uid.get(self.holders.get(domain)?)
     }
 
+    /// All DNSZones of a domain.
+    pub fn of_domain(&self, domain: &Name) -> impl Iterator<Item = &ZoneFacts<'a>> {
+        let uids = self.by_domain.get(domain).into_iter().flatten();
+        uids.filter_map(|uid| self.by_uid.get(uid))
+    }
+
     /// The DNSZone whose uid a mark carries.
     #[must_use]
     pub fn marked(&self, mark: &Mark) -> Option<&ZoneFacts<'a>> {
-        self.by_uid.values().find(|f| mark.names(&f.zone.meta.uid))
+        let Mark::Ours(digits) = mark else { return None };
+        self.by_uid.get(self.by_digits.get(digits)?)
     }
 }
 
@@ -127,20 +138,25 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
             continue;
         }
         let standing = standing_alone(zone, domain.as_ref(), class, policy);
+        if let Some(domain) = &domain {
+            out.by_domain.entry(domain.clone()).or_default().push(&zone.meta.uid);
+        }
+        out.by_digits.insert(uid_digits(&zone.meta.uid), &zone.meta.uid);
         out.by_key.insert(key, &zone.meta.uid);
         out.by_uid.insert(&zone.meta.uid, ZoneFacts { zone, domain, class, standing });
     }
-    let domains: BTreeSet<Name> = out.by_uid.values().filter_map(|f| f.domain.clone()).collect();
-    for domain in domains {
-        let mark = mark_of(server, &domain, policy);
-        if let Some(holder) = elect(&out, &domain, mark.as_ref(), server.zones.is_err()) {
+    let domains = std::mem::take(&mut out.by_domain);
+    for (domain, uids) in &domains {
+        let mark = mark_of(server, domain, policy);
+        if let Some(holder) = elect(&out, uids, mark.as_ref(), server.zones.is_err()) {
             out.holders.insert(domain.clone(), holder);
         }
-        let holder = out.holders.get(&domain).copied();
+        let holder = out.holders.get(domain).copied();
         let elsewhere = mark.as_ref().is_some_and(|mark| {
-            out.marked(mark).is_none() && is_of_another_namespace(server, &domain, mark, policy)
+            out.marked(mark).is_none() && is_of_another_namespace(server, domain, mark, policy)
         });
-        for facts in out.by_uid.values_mut().filter(|f| f.domain.as_ref() == Some(&domain)) {
+        for uid in uids {
+            let Some(facts) = out.by_uid.get_mut(uid) else { continue };
             let loses = holder.is_some_and(|h| h != facts.zone.meta.uid);
             // Without a list no mark is seen: who was told that the domain is in use stays told so.
             let told = server.zones.is_err() && says_in_use(facts.zone);
@@ -150,6 +166,7 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
             }
         }
     }
+    out.by_domain = domains;
     out
 }
 
@@ -178,11 +195,11 @@ fn is_of_another_namespace(server: &Server, domain: &Name, mark: &Mark, policy: 
 /// one the oldest that is served by class, then the first by namespace/name.
 fn elect<'a>(
     zones: &Zones<'a>,
-    domain: &Name,
+    uids: &[&'a str],
     mark: Option<&Mark>,
     blind: bool,
 ) -> Option<&'a str> {
-    let of_domain = || zones.by_uid.values().filter(|f| f.domain.as_ref() == Some(domain));
+    let of_domain = || uids.iter().filter_map(|uid| zones.by_uid.get(uid));
     let live = |f: &&ZoneFacts<'a>| f.standing != Standing::Terminating;
     if let Some(mark) = mark
         && let Some(marked) = of_domain().filter(live).find(|f| mark.names(&f.zone.meta.uid))

@@ -1,13 +1,13 @@
 //! Reading the server's full state: what it can do, the list, and every writable zone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{self, StreamExt};
 
 use super::client::{Client, Error};
 use super::wire::{ListedZone, contents};
 use crate::dns::name::Name;
-use crate::plan::snapshot::{Server, ServerZone};
+use crate::plan::snapshot::{Look, Server, ServerZone};
 
 /// How the zones are read.
 #[derive(Debug)]
@@ -21,8 +21,14 @@ pub struct Reading {
 }
 
 /// Reads everything. A failure makes something unread, never absent: the whole where the list or the server's
-/// description cannot be had, else one zone. `now` gives milliseconds on the pass's clock.
-pub async fn read(client: &Client, reading: &Reading, now: impl Fn() -> u64) -> Server {
+/// description cannot be had, else one zone. `unchanged` tells from the list which zones need no look; `now` gives
+/// milliseconds on the pass's clock.
+pub async fn read(
+    client: &Client,
+    reading: &Reading,
+    unchanged: impl FnOnce(&Server) -> BTreeSet<Name>,
+    now: impl Fn() -> u64,
+) -> Server {
     let listed = async {
         client.refresh_key().await?;
         Ok((client.capabilities().await?, client.list().await?))
@@ -36,15 +42,23 @@ pub async fn read(client: &Client, reading: &Reading, now: impl Fn() -> u64) -> 
         }
     };
     // A view's variant has an inner `..`: its name does not parse, and it is no zone to manage here.
-    let named = listed.into_iter().filter_map(|z| Some((Name::parse(&z.name).ok()?, z)));
-    let mut named: Vec<(Name, ListedZone)> = named.collect();
-    let turn = reading.turn.checked_rem(named.len()).unwrap_or_default();
-    named.rotate_left(turn);
-    let zones: BTreeMap<Name, ServerZone> = stream::iter(named)
-        .map(|(name, listed)| {
+    let named = listed.into_iter().filter_map(|z| Some((Name::parse(&z.name).ok()?, unlooked(z))));
+    let server = Server { capabilities: Some(capabilities), zones: Ok(named.collect()) };
+    let unchanged = unchanged(&server);
+    let mut zones: Vec<_> = server.zones.into_iter().flatten().collect();
+    for (name, zone) in &mut zones {
+        if let Some(why) = reading.resting.get(name) {
+            (zone.look, zone.contents) = (Look::Resting, Err(why.clone()));
+        } else if unchanged.contains(name) {
+            (zone.look, zone.contents) = (Look::Unchanged, Err("it has not changed".to_owned()));
+        }
+    }
+    let turn = reading.turn.checked_rem(zones.len()).unwrap_or_default();
+    zones.rotate_left(turn);
+    let zones: BTreeMap<Name, ServerZone> = stream::iter(zones)
+        .map(|(name, zone)| {
             let began = now();
-            let resting = reading.resting.get(&name);
-            async move { (name, read_zone(client, listed, began, resting).await) }
+            async move { (name, look(client, zone, began).await) }
         })
         .buffer_unordered(reading.concurrency.max(1))
         .collect()
@@ -52,32 +66,41 @@ pub async fn read(client: &Client, reading: &Reading, now: impl Fn() -> u64) -> 
     Server { capabilities: Some(capabilities), zones: Ok(zones) }
 }
 
-async fn read_zone(
-    client: &Client,
-    listed: ListedZone,
-    read_began: u64,
-    resting: Option<&String>,
-) -> ServerZone {
-    let ListedZone { id, name, kind, account } = listed;
-    let contents_unread = Err(resting.cloned().unwrap_or_default());
-    let resting = resting.is_some();
-    let mut zone = ServerZone { id, kind, account, read_began, resting, contents: contents_unread };
+/// A zone as the list shows it.
+fn unlooked(listed: ListedZone) -> ServerZone {
+    let ListedZone { id, name: _, kind, account, serial } = listed;
+    let mut zone = ServerZone {
+        id,
+        kind,
+        account,
+        serial,
+        read_began: 0,
+        look: Look::Asked,
+        serial_moves: false,
+        contents: Err(String::new()),
+    };
     if !zone.writable() {
         zone.contents = Err(format!("a zone of kind {} is not read", zone.kind));
-        return zone;
     }
-    if resting {
+    zone
+}
+
+/// Reads a zone, unless there is a reason not to.
+async fn look(client: &Client, mut zone: ServerZone, began: u64) -> ServerZone {
+    zone.read_began = began;
+    if !zone.writable() || zone.look != Look::Asked {
         return zone;
     }
     match client.zone(&zone.id).await {
         Ok(body) => {
+            zone.serial_moves = body.serial_moves();
             // The zone's own answer is younger than the list's.
             zone.account = body.account;
             zone.contents = Ok(contents(body.rrsets));
         }
         Err(error) => {
-            tracing::warn!(zone = name, %error, "zone could not be read");
-            tracing::debug!(zone = name, ?error, "zone could not be read");
+            tracing::warn!(zone = zone.id, %error, "zone could not be read");
+            tracing::debug!(zone = zone.id, ?error, "zone could not be read");
             zone.contents = Err(unread(&error));
         }
     }

@@ -24,6 +24,9 @@ pub struct ListedZone {
     /// Free field; the mark.
     #[serde(default)]
     pub account: String,
+    /// The SOA's serial.
+    #[serde(default)]
+    pub serial: Option<u32>,
 }
 
 /// One zone's own fields, as `?rrsets=false` gives them.
@@ -33,13 +36,24 @@ pub struct ZoneHead {
     pub account: String,
 }
 
-/// One zone. Both fields are always there: JSON without them is somebody else's, and no zone without contents.
+/// One zone. Account and RRsets are always there: JSON without them is somebody else's, and no zone without contents.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ZoneBody {
     /// Free field; the mark.
     pub account: String,
+    /// What a write through the API does to the SOA's serial.
+    #[serde(default)]
+    pub soa_edit_api: String,
     /// Its contents.
     pub rrsets: Vec<RrsetBody>,
+}
+
+impl ZoneBody {
+    /// Whether every write through the API moves the serial. Empty means that it stays (`SOA-EDIT-API` of PowerDNS).
+    #[must_use]
+    pub fn serial_moves(&self) -> bool {
+        matches!(self.soa_edit_api.as_str(), "DEFAULT" | "INCREASE" | "SOA-EDIT-INCREASE")
+    }
 }
 
 /// One RRset of a zone.

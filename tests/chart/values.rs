@@ -225,6 +225,7 @@ fn samples() -> Vec<Sample> {
         row("previousOwnerIds", &[json!(["old", "older"])], &[json!(["Old"]), json!([""]), json!(["a", "a"])]),
         row("interval", &[json!("1m"), json!("1h 30m"), json!("0 */5 * * * *"), json!("0 0 6 * * MON-FRI 2030")],
             &[json!(15), json!("15"), json!(""), json!("@daily"), json!("*/5 * * * *")]),
+        row("verifyInterval", &[json!("0s"), json!("1h 30m")], &[json!(0), json!("0"), json!(""), json!("-1s")]),
         row("controllerNames", &[json!(["powerdns", "other"])], &[json!([]), json!(["a b"]), json!(["a,b"]), json!(["a", "a"])]),
         row("namespaces", &[json!(["a", "b-2"])], &[json!(["A"]), json!(["a_b"]), json!(["-a"]), json!(["a", "a"]), json!(["a".repeat(64)])]),
         flag("dryRun"), flag("releaseUpstreamFinalizers"),

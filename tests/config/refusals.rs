@@ -11,6 +11,7 @@ const VALUES: &str = "
 ownerId: | East | -a | a- | .a | a_b | a b | é | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 previousOwnerIds: East | a,a | a,, | a_b | east
 interval: | 15 | * * * * *
+verifyInterval: | 0 | 300 | -1s | 25h
 controllerNames: | a,,b | a b | a,a
 namespaces: A | a.b | -a | a- | a, | a,a | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 dryRun: | yes | True | 1

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use dns_syncd::plan::memory::{Lesson, Trouble};
+use dns_syncd::plan::prints::Prints;
+use dns_syncd::plan::snapshot::Look;
 use dns_syncd::plan::{Applied, Failure, Memory, Outcome, Plan, Proof, Snapshot};
 
 use crate::scenario::name;
@@ -24,7 +26,8 @@ pub fn scene() -> Scene {
 /// Takes in a pass; each wait is the longest that it may be.
 pub fn learn(scene: &mut Scene, snapshot: &Snapshot, plan: &Plan, applied: &Applied, now: u64) {
     let settled = dns_syncd::plan::settle(plan, applied, NOW);
-    let lesson = Lesson { snapshot, plan, applied, proven: &settled.proven };
+    let lesson =
+        Lesson { snapshot, prints: &Prints::default(), plan, applied, aftermath: &settled };
     scene.memory.learn(lesson, now, || 1.0);
 }
 
@@ -119,7 +122,7 @@ fn a_zone_that_cannot_be_read_rests_for_longer_each_time() {
     // It was not asked, so it did not fail.
     let mut resting = scene.world.snapshot();
     let zones = resting.server.zones.as_mut().unwrap();
-    zones.get_mut(&name(A)).unwrap().resting = true;
+    zones.get_mut(&name(A)).unwrap().look = Look::Resting;
     let plan = scene.plan();
     learn(&mut scene, &resting, &plan, &Applied::default(), now);
     assert_eq!(scene.memory.troubles(now)[0].failures, 3);

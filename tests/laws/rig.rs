@@ -137,7 +137,11 @@ impl Rig {
 
     /// Somebody asks for a pass.
     pub fn forget(&self) {
-        let asked = Asked { all: true, ..Asked::default() };
+        self.asked(Asked { all: true, ..Asked::default() });
+    }
+
+    /// Somebody asks for this.
+    pub fn asked(&self, asked: Asked) {
         self.runtime.block_on(self.syncer.asked(asked));
     }
 

@@ -7,7 +7,7 @@ use dns_syncd::api::{FINALIZER_RECORD_SET, FINALIZER_ZONE};
 use dns_syncd::dns::rdata::Version;
 use dns_syncd::plan::Snapshot;
 use dns_syncd::plan::note::mark;
-use dns_syncd::plan::snapshot::{Capabilities, Cluster as Listed, Server, ServerZone};
+use dns_syncd::plan::snapshot::{Capabilities, Cluster as Listed, Look, Server, ServerZone};
 use dns_syncd::powerdns::wire;
 use serde_json::{Value, json};
 
@@ -89,7 +89,9 @@ impl World {
                 kind: zone.kind.clone(),
                 account: zone.account.clone(),
                 read_began: 0,
-                resting: false,
+                serial: None,
+                look: Look::Asked,
+                serial_moves: false,
                 contents,
             };
             (name(apex), zone)

@@ -125,7 +125,7 @@ fn client(url: &str, key: &str, tuning: Tuning) -> Client {
 
 pub(crate) async fn read(client: &Client) -> Server {
     let reading = Reading { concurrency: 4, turn: 1, resting: BTreeMap::new() };
-    powerdns::read(client, &reading, || 0).await
+    powerdns::read(client, &reading, |_| BTreeSet::new(), || 0).await
 }
 
 pub(crate) async fn apply_with(client: &Client, zone: &str, plan: &ZonePlan) -> ZoneApplied {
@@ -179,6 +179,9 @@ pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Conte
         postponed: BTreeMap::new(),
         marking: false,
         apex: BTreeSet::new(),
+        unchanged: false,
+        left_alone: 0,
+        steady: false,
         unread: false,
         known: Known::default(),
     }

@@ -23,7 +23,11 @@ impl Place {
     pub fn remark(&self) -> Option<String> {
         match self {
             Place::Both(_, replay) => Some(format!("({} requests compared)", replay.compared())),
-            Place::Models(rig) => Some(format!("{:?}", rig.shared.lock().tally)),
+            Place::Models(rig) => {
+                let tally = format!("{:?}", rig.shared.lock().tally);
+                assert!(rig.unchanged > 0, "no zone was ever left unread");
+                Some(format!("{tally}, {} zones at rest not read", rig.unchanged))
+            }
             Place::Servers(_) => None,
         }
     }

@@ -33,6 +33,8 @@ pub struct Model {
     pub zones: BTreeMap<String, Zone>,
     /// Zones whose contents cannot be read: a GET gives 500.
     pub unread: BTreeSet<String>,
+    /// Zones whose serial stays, whatever is written: `soa_edit_api` is empty.
+    pub still: BTreeSet<String>,
     /// The list cannot be read.
     pub unlisted: bool,
     /// What no client should ever have sent, although a server lets it pass.
@@ -109,9 +111,10 @@ impl Model {
         let wanted = query.split('&').find_map(|q| q.strip_prefix("zone="));
         let listed = self.zones.iter().filter(|(name, _)| wanted.is_none_or(|w| w == *name));
         listed
-            .map(
-                |(name, z)| json!({"id": name, "name": name, "kind": z.kind, "account": z.account}),
-            )
+            .map(|(name, z)| {
+                let (kind, account, serial) = (&z.kind, &z.account, z.serial(name));
+                json!({"id": name, "name": name, "kind": kind, "account": account, "serial": serial})
+            })
             .collect()
     }
 
@@ -119,7 +122,10 @@ impl Model {
         let Some(zone) = self.zones.get(id) else {
             return error(404, "Not Found");
         };
-        let mut body = json!({"id": id, "name": id, "kind": zone.kind, "account": zone.account});
+        let mut body = json!({
+            "id": id, "name": id, "kind": zone.kind, "account": zone.account,
+            "serial": zone.serial(id), "soa_edit_api": if self.still.contains(id) { "" } else { "DEFAULT" },
+        });
         if !query.contains("rrsets=false") {
             if self.unread.contains(id) {
                 return error(500, "Internal Server Error");
@@ -172,9 +178,9 @@ impl Model {
             }
         }
         let explicit = seen.iter().any(|(_, rtype, change)| rtype == "SOA" && change == "REPLACE");
-        if !explicit {
+        if !explicit && !self.still.contains(id) {
             zone.bump(id);
-        } else if zone.serial(id) < before {
+        } else if explicit && zone.serial(id) < before {
             self.faults.push(format!("the serial of {id} went down from {before:?}: {elements:?}"));
         }
         self.zones.insert(id.to_owned(), zone);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::super::change::Change;
 use super::super::outcome::{Applied, Failure, Outcome, ZoneApplied};
-use super::super::snapshot::Snapshot;
+use super::super::prints::Prints;
+use super::super::settle::Aftermath;
+use super::super::snapshot::{Look, Snapshot};
 use super::super::zone_plan::ZonePlan;
 use super::super::{Plan, ZoneStep};
 use super::{Backoff, IN_VAIN, Memory, NAME, NameRow, SERVER, ZONE, ZoneRow, wanted, wanted_one};
@@ -20,12 +22,14 @@ const QUOTED: usize = 100;
 pub struct Lesson<'a> {
     /// What was seen.
     pub snapshot: &'a Snapshot,
+    /// What that turned on, zone by zone.
+    pub prints: &'a Prints,
     /// What was meant.
     pub plan: &'a Plan,
     /// What was answered.
     pub applied: &'a Applied,
-    /// Record sets that were proven in this pass, with their generation.
-    pub proven: &'a BTreeMap<String, i64>,
+    /// What was said and let go.
+    pub aftermath: &'a Aftermath,
 }
 
 impl Memory {
@@ -33,6 +37,7 @@ impl Memory {
     pub fn learn(&mut self, lesson: Lesson<'_>, now: u64, mut roll: impl FnMut() -> f64) {
         self.turn = self.turn.wrapping_add(1);
         self.learn_reads(lesson.snapshot, now, &mut roll);
+        self.learn_verified((lesson.snapshot, lesson.prints), lesson.plan, lesson.aftermath);
         self.learn_proven(lesson);
         self.learn_released(lesson, now);
         let version = lesson.snapshot.server.capabilities.map(|c| c.version);
@@ -82,7 +87,7 @@ impl Memory {
         }
         self.reads.retain(|name, _| zones.contains_key(name));
         self.unread.retain(|name, _| zones.contains_key(name));
-        for (name, zone) in zones {
+        for (name, zone) in zones.iter().filter(|(_, zone)| !zone.unchanged()) {
             let Err(why) = &zone.contents else {
                 self.reads.remove(name);
                 self.unread.remove(name);
@@ -90,7 +95,7 @@ impl Memory {
             };
             // It begins once: with the list that could not be had, and for a zone that is never read as well.
             self.unread.entry(name.clone()).or_insert(blind.unwrap_or(now));
-            if zone.writable() && !zone.resting {
+            if zone.writable() && zone.look == Look::Asked {
                 let before = self.reads.get(name).map(|(backoff, _)| *backoff);
                 let backoff = Backoff::after(before, now, ZONE, roll());
                 self.reads.insert(name.clone(), (backoff, why.clone()));
@@ -106,8 +111,9 @@ impl Memory {
             homes.any(|t| lesson.plan.zones.get(&t.zone).is_some_and(|z| z.unread))
         };
         self.proven.retain(|uid, _| unread(uid));
-        self.proven
-            .extend(lesson.proven.iter().map(|(uid, generation)| (uid.clone(), *generation)));
+        self.proven.extend(
+            lesson.aftermath.proven.iter().map(|(uid, generation)| (uid.clone(), *generation)),
+        );
     }
 
     /// What was let through and carried out in all zones concerned was let through once.

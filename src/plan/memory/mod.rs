@@ -2,7 +2,7 @@
 //! server, its zones and their names. Losing it costs requests, never correctness.
 //!
 //! ```text
-//! read      resting(now): zones whose reading waits
+//! read      resting(now): zones whose reading waits; unchanged(…): zones that need no look
 //! recall    a plan with what is known to fail, and what keeps its word through an outage
 //! learn     the answers of a pass
 //! wait      how long until another pass can help
@@ -12,6 +12,7 @@
 mod learn;
 mod recall;
 mod show;
+mod verified;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +63,8 @@ pub struct Memory {
     blind: Option<u64>,
     /// Since when a zone cannot be read.
     unread: BTreeMap<Name, u64>,
+    /// Zones that needed nothing when they were read.
+    verified: BTreeMap<Name, verified::Verified>,
     /// Generation of each record set that the last look at its zone proved, by uid.
     proven: BTreeMap<String, i64>,
 }
@@ -145,6 +148,7 @@ impl Memory {
     /// tried too, and goes on counting: where each edit brings a nudge, it would never be found out otherwise.
     pub fn forget(&mut self, of: impl Fn(&Name) -> bool) {
         self.server = None;
+        self.verified.retain(|zone, _| !of(zone));
         self.reads.retain(|zone, _| !of(zone));
         self.writes.retain(|zone, _| !of(zone));
         self.names.retain(|(zone, _), row| row.in_vain || !of(zone));
