@@ -17,9 +17,9 @@ pub(super) struct ZoneView<'a> {
     /// Whether the server keeps comments.
     pub(super) comments: bool,
     /// Zones on the server below this one: names at or under them are shadowed.
-    pub(super) below: Vec<&'a Name>,
+    pub(super) below: &'a [&'a Name],
     /// Those that this pass makes: what is there now may still go, and nothing new is called programmed.
-    pub(super) coming: Vec<&'a Name>,
+    pub(super) coming: &'a [&'a Name],
     pub(super) policy: &'a Policy,
     pub(super) sets: &'a Sets<'a>,
     /// No note of ours says what is ours here: objects do.

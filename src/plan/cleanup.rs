@@ -14,6 +14,7 @@ use std::fmt;
 
 use super::change::{Change, DeleteReason, NameChange, Party};
 use super::diff::text;
+use super::index::Index;
 use super::memory::Known;
 use super::note::{Mark, Writer, writer};
 use super::sets::{Place, sets};
@@ -69,7 +70,9 @@ pub fn cleanup(snapshot: &Snapshot, policy: &Policy) -> Cleanup {
     let zones = zones(cluster, server, policy);
     let sets = sets(&cluster.sets, &zones, policy);
     let memory = Memory::default();
-    let world = World { snapshot, memory: &memory, policy, zones: &zones, sets: &sets };
+    let index = Index::of(&snapshot.server, &zones, &sets, policy);
+    let world =
+        World { snapshot, memory: &memory, policy, zones: &zones, sets: &sets, index: &index };
     let mut out = Cleanup::default();
     for (domain, zone) in server.zones.iter().flatten().filter(|(_, zone)| zone.writable()) {
         match &zone.contents {

@@ -11,7 +11,6 @@ use super::diff::protected;
 use super::note::{Mark, Writer, writer};
 use super::sets::{Place, SetFacts};
 use super::snapshot::ZoneContents;
-use super::stored::below;
 use super::zones::{ClassState, mark_of};
 use crate::api::object::ObjectKey;
 use crate::dns::name::Name;
@@ -29,15 +28,19 @@ pub(super) fn evidence(
     let mut out = BTreeMap::new();
     let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
     let mark = mark_of(&world.snapshot.server, domain, world.policy);
-    let below = below(world, domain);
+    let below = world.index.below(domain);
     let nobodys = |name: &Name, rtype: RecordType| {
         let policy = world.policy;
         let claimed = claims.get(name).into_iter().flatten().any(|c| c.rtype == rtype);
         let stored = contents.get(name, rtype);
         let writer = stored.map(|r| writer(&r.comments, policy));
-        writer == Some(Writer::Nobody) && !claimed && !protected(domain, &below, name, rtype)
+        writer == Some(Writer::Nobody) && !claimed && !protected(domain, below, name, rtype)
     };
-    for facts in world.sets.values() {
+    let mut sets: Vec<&SetFacts<'_>> = world.index.home(domain).to_vec();
+    sets.extend(&world.index.homeless);
+    // Of two that had one name programmed, the word of the same one stands in each pass.
+    sets.sort_by_key(|facts| &facts.set.meta.uid);
+    for facts in sets {
         let Ok(rtype) = facts.set.rtype else { continue };
         let (names, why) = if facts.going {
             if !world.policy.holds_set(&facts.set.meta)

@@ -22,6 +22,7 @@ mod evidence;
 pub mod explain;
 pub mod guard;
 pub mod import;
+mod index;
 pub mod memory;
 pub mod note;
 pub mod objects;
@@ -57,6 +58,7 @@ pub use snapshot::Snapshot;
 pub use zone_plan::{ZonePlan, ZoneStep};
 
 use crate::dns::name::Name;
+use index::Index;
 
 /// Everything that one pass means to do, and what it will say about what it does not do.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +88,8 @@ pub struct Plan {
 pub fn decide(snapshot: &Snapshot, memory: &Memory, policy: &Policy) -> Plan {
     let zones = zones::zones(&snapshot.cluster, &snapshot.server, policy);
     let sets = sets::sets(&snapshot.cluster.sets, &zones, policy);
-    let world = World { snapshot, memory, policy, zones: &zones, sets: &sets };
+    let index = Index::of(&snapshot.server, &zones, &sets, policy);
+    let world = World { snapshot, memory, policy, zones: &zones, sets: &sets, index: &index };
     let mut plan = Plan {
         blind: snapshot.server.zones.as_ref().err().cloned(),
         orphans: world.orphans(),
@@ -114,6 +117,7 @@ pub(crate) struct World<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) zones: &'a zones::Zones<'a>,
     pub(crate) sets: &'a sets::Sets<'a>,
+    pub(crate) index: &'a Index<'a>,
 }
 
 impl World<'_> {

@@ -134,10 +134,7 @@ fn controller_of_zone(
 }
 
 fn sets_of<'a>(world: &World<'a>, facts: &ZoneFacts<'_>) -> impl Iterator<Item = &'a SetFacts<'a>> {
-    let key = facts.zone.meta.key();
-    world.sets.values().filter(move |s| {
-        s.set.meta.namespace == key.namespace && s.set.zone.as_ref() == Some(&key.name)
-    })
+    world.index.naming(facts).iter().copied()
 }
 
 /// The class's servers as it spells them, sorted and without repeats; without any, the NS as read.
@@ -290,9 +287,9 @@ fn referrers<'a>(
     facts: &ZoneFacts<'_>,
 ) -> impl Iterator<Item = &'a SetFacts<'a>> {
     let (key, uid) = (facts.zone.meta.key(), facts.zone.meta.uid.clone());
-    world.sets.values().filter(move |s| {
+    world.index.referring(&uid).iter().copied().filter(move |s| {
         let elsewhere = s.set.zone.as_ref().is_some_and(|zone| *zone != key.name);
-        s.set.meta.namespace == key.namespace && elsewhere && !s.going && s.refers_to(Some(&uid))
+        s.set.meta.namespace == key.namespace && elsewhere && !s.going
     })
 }
 

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::World;
 use super::change::{Change, Verdict};
-use super::note::Mark;
 use super::sets::{Place, SetFacts, is_zone, was_programmed};
-use super::snapshot::ServerZone;
 use super::zone_plan::ZonePlan;
 use super::zones::{ClassState, Standing, ZoneFacts, mark_of};
 use crate::api::conditions::{Condition, Truth, kind, reason, sentence};
@@ -188,27 +186,21 @@ fn traces(facts: &SetFacts<'_>, belongings: &BTreeMap<&str, BTreeSet<Trace>>) ->
 
 /// Why the absence of a set's RRsets cannot be proved: a zone that may hold some is unread.
 fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
-    let server = match &world.snapshot.server.zones {
-        Ok(zones) => zones,
-        Err(why) => return Some(why.clone()),
-    };
+    if let Err(why) = &world.snapshot.server.zones {
+        return Some(why.clone());
+    }
     let refs = facts.set.meta.owners.iter().filter(|o| is_zone(o));
     let listed = |uid: &str| world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref());
-    let marked = |uid: &str| {
-        let names = |z: &ServerZone| Mark::read(&z.account, world.policy).names(uid);
-        server.iter().find(|(_, z)| names(z)).map(|(name, _)| name)
-    };
-    let mut homes: Vec<Option<&Name>> = refs.map(|o| listed(&o.uid).or(marked(&o.uid))).collect();
+    let home = |uid: &str| listed(uid).or_else(|| world.index.marked(uid));
+    let mut homes: Vec<Option<&Name>> = refs.map(|o| home(&o.uid)).collect();
     homes.push(match &facts.place {
         Place::Accepted(domain) | Place::NotServed(Some(domain)) => Some(domain),
         Place::NotServed(None) | Place::Unresolved => None,
     });
     let anywhere = !facts.going || homes.contains(&None);
-    server.iter().find_map(|(name, zone)| {
-        let why = zone.contents.as_ref().err().filter(|_| zone.writable() && !zone.unchanged())?;
-        let concerns = anywhere || homes.contains(&Some(name));
-        concerns.then(|| format!("zone {name}: {why}"))
-    })
+    let mut unread = world.index.unread.iter();
+    let concerns = unread.find(|(name, _)| anywhere || homes.contains(&Some(name)));
+    concerns.map(|(name, why)| format!("zone {name}: {why}"))
 }
 
 fn raws(facts: &SetFacts<'_>, verdicts: &Verdicts) -> BTreeMap<String, RawPlan> {

@@ -9,7 +9,7 @@ use super::Plan;
 use super::census::Census;
 use super::change::Verdict;
 use super::events::{self, Event};
-use super::objects::{ObjectPlan, ZoneProgrammed};
+use super::objects::{Deletion, ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
 use super::permission::MARKING;
 use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
@@ -91,14 +91,16 @@ fn settle_sets(
     out: &mut Aftermath,
     waiting: &mut Waiting,
 ) {
+    let ends = ends(plan);
     for (uid, set) in &plan.sets {
+        let ends = ends.get(uid.as_str()).copied();
         if set.stands {
             out.census.stands(set);
             continue;
         }
         // What another controller serves, maybe on a server that is not read here, is its own to let go.
         if set.going && set.finalized && set.controller != Controller::OtherAccepted {
-            match unproved(plan, applied, uid, set) {
+            match unproved(plan, applied, ends, set) {
                 None => {
                     let stay = plan.finalizers.staying_on_set(&set.meta);
                     out.set_releases.push(Release { meta: set.meta.clone(), stay });
@@ -126,7 +128,7 @@ fn settle_sets(
                 out.statuses.push(write);
             }
             if let Some(owners) = &set.repointed
-                && unproved(plan, applied, uid, set).is_none()
+                && unproved(plan, applied, ends, set).is_none()
             {
                 out.repointed.push((set.meta.clone(), owners.clone()));
             }
@@ -192,17 +194,24 @@ fn settle_zones(
     }
 }
 
+/// The ends of DNSZones, by the uids of the record sets that go with them.
+fn ends(plan: &Plan) -> BTreeMap<&str, &Deletion> {
+    let deletions = plan.objects.values().rev().filter_map(|o| o.deletion.as_ref());
+    deletions.flat_map(|d| d.waits_for.iter().map(move |uid| (uid.as_str(), d))).collect()
+}
+
 /// Why it is not proved that nothing of a set is left; `None` if it is.
-fn unproved(plan: &Plan, applied: &Applied, uid: &str, set: &SetPlan) -> Option<String> {
+fn unproved(
+    plan: &Plan,
+    applied: &Applied,
+    ends: Option<&Deletion>,
+    set: &SetPlan,
+) -> Option<String> {
     if let Some(why) = &set.blocked {
         return Some(why.clone());
     }
     // Its DNSZone's deletion speaks for it too: without notes nothing else would.
-    let zone = plan
-        .objects
-        .values()
-        .find_map(|o| o.deletion.as_ref().filter(|d| d.waits_for.contains(uid)));
-    if let Some(deletion) = zone {
+    if let Some(deletion) = ends {
         if let Some(why) = &deletion.held {
             return Some(why.clone());
         }
@@ -265,8 +274,9 @@ fn zone_unproved(
 fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
     let mut out: BTreeMap<String, Said> =
         set.raws.iter().map(|(raw, plan)| (raw.clone(), said(plan, applied))).collect();
+    let before = before(set);
     for (raw, said) in &mut out {
-        keep_evidence(set, raw, said);
+        keep_evidence(&before, raw, said);
     }
     for (raw, trace) in &set.lost {
         let outcome = trace.as_ref().map(|t| applied.gone(&t.zone, &t.name, t.rtype));
@@ -281,11 +291,16 @@ fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
     out
 }
 
+/// Names that its status says were programmed once, if it speaks of the zone that the set is in.
+fn before(set: &SetPlan) -> BTreeSet<&str> {
+    let names = set.status.names.iter().filter(|n| set.speaks_here && was_programmed(n));
+    names.map(|n| n.name.as_str()).collect()
+}
+
 /// A name that was programmed and now is not, for a reason that leaves the RRset as it was, goes on saying so.
-fn keep_evidence(set: &SetPlan, raw: &str, said: &mut Said) {
+fn keep_evidence(before: &BTreeSet<&str>, raw: &str, said: &mut Said) {
     let (truth, reason, message) = said;
-    let before = set.status.names.iter().any(|n| n.name == raw && was_programmed(n));
-    let before = before && set.speaks_here;
+    let before = before.contains(raw);
     if *truth != Truth::True && before && matches!(*reason, reason::PENDING | reason::PDNS_ERROR) {
         message.push_str(sentence::PROGRAMMED_BEFORE);
     }
@@ -328,9 +343,10 @@ fn with_failed_mark(message: &str, zone: Option<&Name>, applied: &Applied) -> St
 fn pending_deletion(set: &SetPlan, why: &str) -> BTreeMap<String, Said> {
     let message =
         sentence::detailed(sentence::PENDING_NAME, &format!("its deletion is not proved: {why}"));
+    let before = before(set);
     let waits = |raw: &String| {
         let mut said = (Truth::False, reason::PENDING, message.clone());
-        keep_evidence(set, raw, &mut said);
+        keep_evidence(&before, raw, &mut said);
         (raw.clone(), said)
     };
     let mut out: BTreeMap<String, Said> = set.raws.keys().map(waits).collect();

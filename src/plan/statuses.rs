@@ -60,10 +60,12 @@ pub(super) fn set_status(
         .iter()
         .filter(|(_, said)| names.len() <= LISTED_NAMES || said.0 != Truth::True)
         .take(LISTED_NAMES);
+    let stored = set.status.names.iter().rev();
+    let stored: BTreeMap<&str, &[Condition]> =
+        stored.map(|n| (n.name.as_str(), n.conditions.as_slice())).collect();
     let listed: Vec<NameStatus> = listed
         .map(|(name, said)| {
-            let old = set.status.names.iter().find(|n| n.name == *name);
-            let old = old.map_or(&[] as &[Condition], |n| &n.conditions);
+            let old = stored.get(name.as_str()).copied().unwrap_or_default();
             let conditions =
                 merge(old, vec![desired_programmed(said.clone())], meta.generation, now);
             NameStatus { name: name.clone(), conditions }

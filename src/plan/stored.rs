@@ -7,7 +7,6 @@ use super::change::Leftover;
 use super::note::{Writer, writer};
 use super::sets::Hold;
 use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
-use super::zones::Standing;
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
@@ -68,34 +67,19 @@ pub(super) fn noted(
     contents: &ZoneContents,
 ) -> BTreeMap<String, BTreeSet<(Name, RecordType)>> {
     let policy = world.policy;
-    let below = below(world, domain);
+    let below = world.index.below(domain);
     let mut out: BTreeMap<String, BTreeSet<(Name, RecordType)>> = BTreeMap::new();
     for (name, types) in &contents.names {
         for (word, rrset) in types.iter().filter(|(_, r)| r.exists()) {
             let written = writer(&rrset.comments, policy);
             if let (Writer::Ours(note), Ok(rtype)) = (written, word.parse())
-                && !super::diff::protected(domain, &below, name, rtype)
+                && !super::diff::protected(domain, below, name, rtype)
             {
                 out.entry(note.uid).or_default().insert((name.clone(), rtype));
             }
         }
     }
     out
-}
-
-/// Zones on the server below this one.
-pub(super) fn below<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
-    let all = world.snapshot.server.zones.iter().flat_map(BTreeMap::keys);
-    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
-}
-
-/// Zones below this one that are served and not on the server: this pass makes them.
-pub(super) fn coming<'a>(world: &World<'a>, domain: &Name) -> Vec<&'a Name> {
-    let Ok(listed) = &world.snapshot.server.zones else { return Vec::new() };
-    let zones = world.zones;
-    let served = |d: &&Name| zones.holder(d).is_some_and(|h| h.standing == Standing::Served);
-    let all = zones.holders.keys().filter(served).filter(|d| !listed.contains_key(*d));
-    all.filter(|z| *z != domain && z.is_at_or_below(domain)).collect()
 }
 
 /// Whether a zone of ours has contents and yet no note of ours: it existed before, and may have been marked only

@@ -13,7 +13,7 @@ use super::permission::{Permission, permission};
 use super::set_plan::Verdicts;
 use super::sets::Place;
 use super::snapshot::{ServerZone, ZoneContents};
-use super::stored::{below, coming, noted, noteless};
+use super::stored::{noted, noteless};
 use super::zones::{ClassState, Standing, servers};
 use crate::api::conditions::{reason, sentence};
 use crate::dns::name::Name;
@@ -248,13 +248,10 @@ fn decide_names(
 /// The claims to names of this zone.
 fn claims<'a>(world: &World<'a>, domain: &Name) -> BTreeMap<Name, Vec<Claim<'a>>> {
     let mut out: BTreeMap<Name, Vec<Claim<'a>>> = BTreeMap::new();
-    for facts in world.sets.values() {
-        let (Place::Accepted(zone), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
+    for facts in world.index.home(domain) {
+        let (Place::Accepted(_), Ok(rtype)) = (&facts.place, &facts.set.rtype) else {
             continue;
         };
-        if zone != domain {
-            continue;
-        }
         for (name, group) in &facts.declared.groups {
             let contents = group.contents.as_ref().map_err(String::as_str);
             out.entry(name.clone()).or_default().push(Claim { facts, rtype: *rtype, contents });
@@ -311,6 +308,12 @@ fn wants_soa(domain: &Name, contents: &ZoneContents) -> bool {
     })
 }
 
+/// Whether a record set may declare something in this zone that cannot be read.
+fn may_hide(world: &World<'_>, domain: &Name, namespace: &str) -> bool {
+    let mut sets = world.index.home(domain).iter().chain(&world.index.homeless);
+    sets.any(|set| set.may_hide(domain, namespace))
+}
+
 fn view<'a>(
     world: &'a World<'a>,
     domain: &'a Name,
@@ -327,7 +330,7 @@ fn view<'a>(
     let purges = holder.filter(|holder| {
         world.policy.delete_undeclared
             && mark.as_ref().is_some_and(|m| m.names(&holder.uid))
-            && !world.sets.values().any(|s| s.may_hide(domain, &holder.namespace))
+            && !may_hide(world, domain, &holder.namespace)
     });
     ZoneView {
         zone: domain,
@@ -335,8 +338,8 @@ fn view<'a>(
         purges: purges.map(|h| Party { uid: h.uid.clone(), key: h.key() }),
         noteless,
         comments,
-        below: below(world, domain),
-        coming: coming(world, domain),
+        below: world.index.below(domain),
+        coming: world.index.coming(domain),
         policy: world.policy,
         sets: world.sets,
         // In another owner's zone only a note of ours is evidence.

@@ -131,7 +131,7 @@ fn whatever_changes_is_read() {
         }),
         ("a DNSZone", &["a.test."], |w| {
             edit(&mut w.cluster, "dnszones", "a", |zone| {
-                zone["metadata"]["labels"] = json!({"x": "y"})
+                zone["metadata"]["labels"] = json!({"x": "y"});
             });
         }),
         ("a class", &["a.test.", "b.test."], |w| {
@@ -197,9 +197,11 @@ fn after_an_outage_everything_is_read() {
     assert_eq!(read(&rig), zones(&ALL));
 }
 
+type Wait = fn(&mut Scene);
+
 #[test]
 fn a_zone_in_which_something_waits_is_read_each_time() {
-    let cases: [(&str, fn(&mut Scene)); 5] = [
+    let cases: [(&str, Wait); 5] = [
         ("a pause with something to do", |s| {
             s.declare("a-s", &[("www", "192.0.2.3")]);
             s.edit("dnsrecordsets", "a-s", |set| {

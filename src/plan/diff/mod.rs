@@ -135,7 +135,7 @@ impl<'v> Decision<'v, '_> {
     ) -> Result<Going, (&'static str, String)> {
         let conflict =
             |detail: &str| (reason::CONFLICT, sentence::detailed(sentence::CONFLICT, detail));
-        let longer = [&self.view.below, &self.view.coming];
+        let longer = [self.view.below, self.view.coming];
         let shadow = longer.iter().find_map(|zones| shadowing(zones, self.name, claim.rtype));
         if let Some(zone) = shadow {
             return Err(conflict(&format!("the zone {zone} on the same server answers for it")));
@@ -333,7 +333,7 @@ impl<'v> Decision<'v, '_> {
     }
 
     fn protected(&self, rtype: RecordType) -> bool {
-        protected(self.view.zone, &self.view.below, self.name, rtype)
+        protected(self.view.zone, self.view.below, self.name, rtype)
     }
 
     /// The comments to send with a write: others' as they are, and our note. `None` where the server
