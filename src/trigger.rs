@@ -96,6 +96,14 @@ pub struct State {
     pub view: Arc<View>,
 }
 
+impl State {
+    /// No pass of this process is going to begin as things are.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ended | Phase::Standby)
+    }
+}
+
 /// The handle by which nudges reach the loop.
 #[derive(Clone, Debug)]
 pub struct Trigger {
@@ -116,25 +124,35 @@ impl Trigger {
         self.poke.notify_one();
     }
 
-    /// Asks for a pass that begins after this call, and gives its number.
+    /// Asks for a pass that begins after this call, and gives its number; `None` if passes are not this process's now.
     #[must_use]
-    pub fn nudge(&self, asked: Asked) -> u64 {
-        let mut next = 0;
-        self.state.send_modify(|s| {
-            next = s.started + 1;
+    pub fn nudge(&self, asked: Asked) -> Option<u64> {
+        let mut next = None;
+        self.state.send_if_modified(|s| {
+            if s.is_over() {
+                return false;
+            }
+            next = Some(s.started + 1);
             s.asked.get_or_insert_default().merge(asked);
+            true
         });
-        self.poke();
-        next
+        next.inspect(|_| self.poke())
     }
 
     /// Waits until a pass of at least this number has ended; `None` if the loop ends before, or stands by.
     pub async fn ended(&self, pass: u64) -> Option<Arc<Report>> {
         let mut state = self.state.subscribe();
         let report = |s: &State| s.last.clone().filter(|r| r.pass >= pass);
-        let over = |s: &State| matches!(s.phase, Phase::Ended | Phase::Standby);
-        let settled = state.wait_for(|s| over(s) || report(s).is_some()).await;
+        let settled = state.wait_for(|s| s.is_over() || report(s).is_some()).await;
         settled.ok().and_then(|s| report(&s))
+    }
+
+    /// Waits until it is known whose passes are after they were this process's: another's, this one's again, or nobody's
+    /// because the process ends.
+    pub async fn settled(&self) -> State {
+        let mut state = self.state.subscribe();
+        let known = state.wait_for(|s| s.phase != Phase::Standby || s.holder.is_some()).await;
+        known.map_or_else(|_| self.state(), |s| s.clone())
     }
 
     /// Passes are not this process's now, but this one's if it is known. What was asked for and seen is forgotten with

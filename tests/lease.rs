@@ -14,6 +14,8 @@ mod fence;
 mod fencing;
 #[path = "lease/handover.rs"]
 mod handover;
+#[path = "lease/nudges.rs"]
+mod nudges;
 #[path = "lease/pair.rs"]
 mod pair;
 #[path = "lease/record.rs"]

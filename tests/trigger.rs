@@ -18,10 +18,14 @@ mod log;
 mod passes;
 #[path = "trigger/releases.rs"]
 mod releases;
+#[path = "trigger/rotation.rs"]
+mod rotation;
 #[path = "trigger/starts.rs"]
 mod starts;
 #[path = "trigger/states.rs"]
 mod states;
+#[path = "trigger/storms.rs"]
+mod storms;
 #[path = "trigger/unchanged.rs"]
 mod unchanged;
 #[path = "trigger/watch.rs"]

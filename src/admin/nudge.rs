@@ -35,7 +35,7 @@ struct Query {
 }
 
 /// Answers 202 with the number of the pass that will serve it, or, with `wait`, 200 with the report of a pass that
-/// began after the request; 202 if that does not end in time, 503 if the daemon ends before. 400 names what is wrong
+/// began after the request; 202 if that does not end in time, 503 if the daemon ends or loses the lease before. 400 names what is wrong
 /// with the query, 409 a digest that holds nothing now.
 pub(super) async fn sync(State(admin): State<Arc<Admin>>, request: Request) -> Response {
     let answer = nudge(&admin, request).await;
@@ -64,21 +64,40 @@ async fn nudge(admin: &Admin, request: Request) -> Result<Response, Response> {
         zones: admin.domains(&state, zones).await.map_err(refused)?,
         released: released(&state, &releases)?,
     };
-    let pass = admin.trigger.nudge(asked);
-    if let Some(wait) = wait {
-        match tokio::time::timeout(wait, admin.trigger.ended(pass)).await {
-            Ok(Some(report)) => return Ok(Json(&*report).into_response()),
-            Ok(None) => {
-                let why = match admin.trigger.state().phase {
-                    Phase::Standby => "this process has lost the lease; try again",
-                    Phase::Waiting | Phase::Passing | Phase::Ended => "the daemon is stopping",
-                };
-                return Err(error(StatusCode::SERVICE_UNAVAILABLE, why));
-            }
-            Err(_) => {}
+    let trigger = &admin.trigger;
+    let pass = trigger.nudge(asked).ok_or_else(|| lost(&trigger.state()))?;
+    let Some(wait) = wait else { return Ok(accepted(pass)) };
+    let served = async {
+        let report = trigger.ended(pass).await;
+        if report.is_none() {
+            // Whoever asked is told who to ask now.
+            trigger.settled().await;
         }
+        report
+    };
+    match tokio::time::timeout(wait, served).await {
+        Ok(Some(report)) => Ok(Json(&*report).into_response()),
+        Err(_) if !trigger.state().is_over() => Ok(accepted(pass)),
+        Ok(None) | Err(_) => Err(lost(&trigger.state())),
     }
-    Ok((StatusCode::ACCEPTED, Json(json!({ "pass": pass }))).into_response())
+}
+
+fn accepted(pass: u64) -> Response {
+    (StatusCode::ACCEPTED, Json(json!({ "pass": pass }))).into_response()
+}
+
+/// What a nudge is told that no pass of this process serves.
+fn lost(state: &Loop) -> Response {
+    let why = match (state.phase, &state.holder) {
+        (Phase::Ended, _) => "the daemon is stopping".to_owned(),
+        (Phase::Standby, Some(holder)) => {
+            format!("the lease was lost, and {holder} has it now; try again")
+        }
+        (Phase::Standby | Phase::Waiting | Phase::Passing, _) => {
+            "the lease was lost meanwhile; try again".to_owned()
+        }
+    };
+    error(StatusCode::SERVICE_UNAVAILABLE, &why)
 }
 
 /// Reads `wait=30s`, `zone=namespace/name` and `release=digest`; the latter two may come again and again.

@@ -1,6 +1,5 @@
 //! One request at a time to one PowerDNS server: limits, time-outs, the key, and what an answer means.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use reqwest::{Certificate, Method, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error as ThisError;
-use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
+use super::keyring::{Key, Keyring};
 use super::limiter::Limiter;
 use super::wire::{ListedZone, ZoneBody, ZoneHead, capabilities, refusal};
 use crate::config::Secret;
@@ -38,15 +37,6 @@ pub struct Options {
     pub request_timeout: Duration,
     /// The authorities that are trusted, and no others; `None`: those of the machine.
     pub authorities: Option<Vec<Certificate>>,
-}
-
-/// Where the API key comes from.
-#[derive(Clone, Debug)]
-pub enum Key {
-    /// Given.
-    Inline(Secret),
-    /// In a file, read anew for every pass.
-    File(PathBuf),
 }
 
 /// Why a request has no good answer. What it prints has no text of the server's, which can quote contents: that is for
@@ -155,7 +145,7 @@ impl Error {
 pub struct Client {
     http: reqwest::Client,
     options: Options,
-    key: RwLock<Option<Secret>>,
+    keys: Keyring,
     /// Shared by everything that goes to this server.
     pub limiter: Limiter,
     metrics: Arc<Metrics>,
@@ -188,8 +178,8 @@ impl Client {
             http = http.tls_certs_only(only);
         }
         let http = http.build()?;
-        let (key, fence) = (RwLock::new(None), Fence::default());
-        Ok(Client { http, options, key, limiter, metrics, stop, fence })
+        let (keys, fence) = (Keyring::new(options.key.clone()), Fence::default());
+        Ok(Client { http, options, keys, limiter, metrics, stop, fence })
     }
 
     /// The same client for who must hold the lease: a request begins only if the lease outlives its time-out.
@@ -201,22 +191,9 @@ impl Client {
     /// Reads the key anew, so that a rotated file is used from the next request on.
     ///
     /// # Errors
-    /// If the file cannot be read or is empty.
+    /// If the file cannot be read or is empty, and no key was accepted yet.
     pub async fn refresh_key(&self) -> Result<(), Error> {
-        let key = match &self.options.key {
-            Key::Inline(secret) => secret.clone(),
-            Key::File(path) => {
-                let failed = |why: String| Error::Key { path: path.display().to_string(), why };
-                let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
-                let text = text.trim();
-                if text.is_empty() {
-                    return Err(failed("the file is empty".to_owned()));
-                }
-                Secret::new(text.to_owned())
-            }
-        };
-        *self.key.write().await = Some(key);
-        Ok(())
+        self.keys.refresh().await
     }
 
     /// Version and abilities; also the check of address and key.
@@ -321,15 +298,42 @@ impl Client {
         proof.ok_or_else(|| Error::Malformed(format!("status {status} to a write")))
     }
 
-    /// Sends one request under the limits; 2xx gives status and body, lossily as text: sqlite hands back
-    /// bytes that are not UTF-8.
+    /// Sends a request, once more for each other key that is known if the server refuses this one: while a key is changed,
+    /// nobody knows which it takes.
     async fn send(
         &self,
         method: Method,
         path: &str,
         body: Option<&Value>,
     ) -> Result<(u16, String), Error> {
-        let write = method != Method::GET;
+        let (mut key, mut refused) = (self.keys.current().await, Vec::new());
+        loop {
+            let answer = self.attempt(&method, path, body, key.as_ref()).await;
+            match (key, &answer) {
+                (Some(key), Ok(_)) => self.keys.accept(&key).await,
+                (Some(tried), Err(Error::Status { status: 401, .. })) => {
+                    refused.push(tried);
+                    key = self.keys.after(&refused).await;
+                    if key.is_some() {
+                        continue;
+                    }
+                }
+                (Some(_) | None, _) => {}
+            }
+            return answer;
+        }
+    }
+
+    /// Sends one request under the limits; 2xx gives status and body, lossily as text: sqlite hands back
+    /// bytes that are not UTF-8.
+    async fn attempt(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&Secret>,
+    ) -> Result<(u16, String), Error> {
+        let write = *method != Method::GET;
         let waits = self.metrics.begin();
         let leave = async {
             let permit = self.limiter.acquire(write).await;
@@ -347,7 +351,7 @@ impl Client {
             .http
             .request(method.clone(), format!("{url}/api/v1/servers/{server_id}{path}"))
             .header("Accept", "application/json");
-        if let Some(key) = &*self.key.read().await {
+        if let Some(key) = key {
             request = request.header("X-API-Key", key.expose());
         }
         if let Some(body) = body {

@@ -6,19 +6,12 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::pair::{
-    LEASE, PATIENCE, Pair, TIMEOUT, assert_exclusive, assert_fenced, changes, last_renewal, sent,
-    wait_for_sent, writes_lease,
+    LEASE, PATIENCE, Pair, RETRY, SLACK, TIMEOUT, assert_exclusive, assert_fenced, changes,
+    last_renewal, sent, stands_by, wait_for_sent, writes_lease,
 };
-use crate::support::daemon::{self, Running};
+use crate::support::daemon;
 use crate::support::recorder::{Action, Request, Server};
 use crate::support::wait_for;
-
-async fn stands_by(daemon: &Running) {
-    wait_for("it stands by", PATIENCE, || async {
-        daemon.metrics().await.contains("dns_syncd_leader 0").then_some(())
-    })
-    .await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_that_was_stopped_for_a_while_writes_nothing_when_it_goes_on() {
@@ -68,6 +61,7 @@ async fn round(n: usize) {
     let until = last_renewal(&pair.estate.recorder) + LEASE;
     let gap = theirs[0].arrived - until;
     assert!(gap >= TIMEOUT, "round {n}: {gap:?}");
+    assert!(gap <= 2 * RETRY + TIMEOUT + SLACK, "round {n}: {gap:?}");
     for daemon in [&first, &second] {
         assert_eq!(daemon.get("/healthz").await.0, 200);
     }

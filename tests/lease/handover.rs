@@ -5,13 +5,23 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::pair::{
-    LEASE, Pair, RETRY, TIMEOUT, assert_exclusive, changes, is_of, last_renewal, sent,
-    wait_for_sent, writes_lease,
+    LEASE, PATIENCE, Pair, RETRY, SLACK, TIMEOUT, assert_exclusive, changes, is_of, last_renewal,
+    sent, wait_for_sent, writes_lease,
 };
+use crate::support::daemon::Running;
 use crate::support::recorder::{Action, Request, Server};
+use crate::support::wait_for;
 
-/// For what the machine adds.
-const SLACK: Duration = Duration::from_secs(2);
+/// How long its first pass took.
+async fn first_pass(daemon: &Running) -> Duration {
+    wait_for("a pass ends", PATIENCE, || async {
+        let log = daemon.log();
+        let line = log.lines().find(|line| line.contains("pass ended"))?;
+        let seconds = line.split("seconds=").nth(1)?.split(' ').next()?.parse().ok()?;
+        Some(Duration::from_secs_f64(seconds))
+    })
+    .await
+}
 
 fn to_powerdns(request: &Request) -> bool {
     request.server == Server::PowerDns
@@ -31,11 +41,14 @@ async fn a_holder_that_is_killed_is_followed_when_its_lease_and_its_requests_hav
     first.kill9();
     let killed = Instant::now();
     pair.programmed("y-0").await;
+    let served = killed.elapsed();
     let began = sent(&pair.recorder, to_powerdns)[0].arrived;
     let renewed = last_renewal(&pair.estate.recorder);
     assert!(began >= renewed + LEASE + TIMEOUT, "after {:?}", began - renewed);
     let latest = LEASE + 2 * RETRY + TIMEOUT + SLACK;
     assert!(began <= killed + latest, "after {:?}", began - killed);
+    // The pass itself comes on top; the one that served this was the first.
+    assert!(served <= latest + first_pass(&second).await, "after {served:?}");
     assert_exclusive(&pair.estate.recorder, &pair.recorder);
     let lease = pair.lease().await.unwrap();
     assert!(is_of(&pair.holder().await, &pair.second), "{lease:#}");

@@ -19,6 +19,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) const LEASE: Duration = Duration::from_secs(4);
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
+/// For what the machine adds.
+pub(crate) const SLACK: Duration = Duration::from_secs(2);
 
 /// An estate whose own configuration and recorder are the first replica's, and the second one's beside it.
 pub(crate) struct Pair {
@@ -112,6 +114,14 @@ impl Pair {
         })
         .await;
     }
+}
+
+/// Waits until a process makes no passes.
+pub(crate) async fn stands_by(daemon: &Running) {
+    wait_for("it stands by", PATIENCE, || async {
+        daemon.metrics().await.contains("dns_syncd_leader 0").then_some(())
+    })
+    .await;
 }
 
 /// What a configuration says.

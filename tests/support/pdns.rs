@@ -165,6 +165,16 @@ impl Pdns {
         .await;
     }
 
+    /// Gives it another API key, which takes a restart.
+    pub async fn rotate(&mut self, key: &str) {
+        let before = format!("--api-key={}", self.key);
+        for argument in self.arguments.iter_mut().filter(|argument| **argument == before) {
+            *argument = format!("--api-key={key}");
+        }
+        key.clone_into(&mut self.key);
+        self.restart().await;
+    }
+
     /// The file that holds the data of a server on sqlite.
     pub fn database(&self) -> PathBuf {
         self.folder.path().join("pdns.sqlite3")

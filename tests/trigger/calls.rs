@@ -14,7 +14,7 @@ use crate::support::{http_client, wait_for};
 use crate::watch::{PATIENCE, address, token, wait_for_passes};
 
 /// What a git forge puts into `X-Hub-Signature-256`.
-fn signature(secret: &str, body: &[u8]) -> String {
+pub(crate) fn signature(secret: &str, body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let tag = hmac::sign(&key, body);
     format!("sha256={}", data_encoding::HEXLOWER.encode(tag.as_ref()))

@@ -1,6 +1,6 @@
 //! What these tests look at: the daemon's counters, and where one pass ends and the next begins.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -42,9 +42,25 @@ pub(crate) async fn wait_for_request(recorder: &Recorder, matches: fn(&Request) 
 }
 
 /// The request that every pass begins with.
-pub(crate) fn begins_pass(request: &Request) -> bool {
+fn begins_pass(request: &Request) -> bool {
     let list = request.path.split('?').next().unwrap().ends_with("/dnsrecordsets");
     request.server == Server::Kubernetes && request.method == "GET" && list
+}
+
+/// Before a pass begins every request of the one before has its answer; says how many passes began.
+#[track_caller]
+pub(crate) fn assert_apart(requests: &[Request]) -> usize {
+    let (mut begun, mut done) = (0, None);
+    for request in requests {
+        if begins_pass(request) {
+            begun += 1;
+            let apart = done.is_none_or(|done| done <= request.arrived);
+            assert!(apart, "one was under way when a pass began: {request:#?}");
+        }
+        let end = request.answered.unwrap_or_else(Instant::now);
+        done = done.max(Some(end));
+    }
+    begun
 }
 
 /// The list of zones that every pass asks PowerDNS for, after it has read Kubernetes.
