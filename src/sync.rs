@@ -69,8 +69,8 @@ pub struct Syncer {
     pub concurrency: usize,
     /// Counters and the clock.
     pub metrics: Arc<Metrics>,
-    /// This process's name, for events.
-    pub instance: String,
+    /// Who tells of it in events.
+    pub reporter: cluster::Reporter,
     /// The pass's clock, in milliseconds.
     pub clock: fn(&Metrics) -> u64,
     /// Uniform in 0…1: spreads the tries of daemons that failed together.
@@ -104,7 +104,9 @@ impl Syncer {
         let applied = self.apply(&snapshot, &plan, memory.turn).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
-        cluster::tell(&self.cluster, &aftermath.events, &self.instance, &now).await;
+        cluster::tell(&self.cluster, &aftermath.events, &self.reporter, &now).await;
+        let (client, orphans) = (&self.cluster, memory.orphaned(&plan));
+        cluster::tell_orphans(client, &orphans, &snapshot, &self.reporter, &now).await;
 
         let (snapshot, prints) = (&snapshot, &prints);
         let lesson =

@@ -20,6 +20,7 @@ use reqwest::Certificate;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster::Reporter;
 use crate::config::{ApiKey, Config, Errors, Interval, Secret, Sources};
 use crate::fence::Fence;
 use crate::lease::Terms;
@@ -211,6 +212,13 @@ pub async fn syncer(
         cluster::Client::new(kube, pace, kubernetes.concurrency, metrics.clone(), stop.clone())
             .fenced(fence.clone(), config.leader_election.write_timeout());
     let powerdns = server(config, metrics.clone(), stop)?.fenced(fence.clone());
+    let (election, pod) = (&config.leader_election, &config.pod);
+    let namespace = election.lease_namespace.as_ref().or(pod.namespace.as_ref());
+    let reporter = Reporter {
+        instance: pod.name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
+        namespace: namespace.cloned().unwrap_or_else(|| cluster.namespace().to_owned()),
+        lease: election.lease_name.clone(),
+    };
     let pdns = &config.powerdns;
     Ok(Syncer {
         cluster,
@@ -218,7 +226,7 @@ pub async fn syncer(
         policy: policy(config),
         limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
         concurrency: pdns.concurrency,
-        instance: config.pod.name.clone().unwrap_or_else(|| "dns-syncd".to_owned()),
+        reporter,
         clock: Metrics::now,
         chance: rand::random::<f64>,
         metrics,
@@ -304,12 +312,12 @@ fn settings(config: &Config, metrics: &Metrics) {
 /// How this process would hold the lease; others reach it at `address`.
 fn terms(config: &Config, syncer: &Syncer, address: Option<&str>) -> Terms {
     let election = &config.leader_election;
-    let namespace = election.lease_namespace.as_ref().or(config.pod.namespace.as_ref());
+    let Reporter { instance, namespace, lease } = syncer.reporter.clone();
     Terms {
-        namespace: namespace.cloned().unwrap_or_else(|| syncer.cluster.namespace().to_owned()),
-        name: election.lease_name.clone(),
+        namespace,
+        name: lease,
         claim: Claim {
-            identity: identity(&syncer.instance, rand::random(), address),
+            identity: identity(&instance, rand::random(), address),
             duration: election.lease_duration,
         },
         renew_deadline: election.renew_deadline,

@@ -111,6 +111,11 @@ fn collection(plural: &str, namespace: Option<&str>) -> String {
     }
 }
 
+/// The URL path of the events of a namespace.
+fn events(namespace: &str) -> String {
+    format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events")
+}
+
 /// The plural of one of our namespaced kinds.
 fn plural(kind: &str) -> &'static str {
     match kind {
@@ -257,14 +262,23 @@ impl Client {
         self.write(request.delete(&key.name, &params)?, "delete").await
     }
 
+    /// Whether there is an event of this name. One that cannot be asked for is taken to be missing.
+    pub async fn has_event(&self, namespace: &str, name: &str) -> bool {
+        let request =
+            Request::new(events(namespace)).get(name, &kube::core::params::GetParams::default());
+        match request {
+            Ok(request) => self.send(request).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+
     /// Creates an event of `events.k8s.io/v1`.
     ///
     /// # Errors
     /// As for every request.
     pub async fn event(&self, namespace: &str, body: &Value) -> Result<Value, Error> {
-        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
         let body = body.to_string().into_bytes();
-        let request = Request::new(path).create(&PostParams::default(), body)?;
+        let request = Request::new(events(namespace)).create(&PostParams::default(), body)?;
         self.write(request, "event").await
     }
 

@@ -1,30 +1,97 @@
 //! Events of `events.k8s.io/v1`. They are for people: one that cannot be written is logged, and no pass fails for it.
 
+use std::collections::BTreeSet;
+
+use data_encoding::HEXLOWER;
 use futures::stream::{self, StreamExt};
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::client::Client;
+use super::lease;
 use crate::api::API_VERSION;
+use crate::dns::name::Name;
 use crate::plan::events::Event;
+use crate::plan::snapshot::Snapshot;
 
-/// Writes events. `now` is RFC 3339 in whole seconds, in UTC; `instance` names this process.
-pub async fn tell(client: &Client, events: &[Event], instance: &str, now: &str) {
-    let time = format!("{}.000000Z", now.trim_end_matches('Z'));
-    let writes = events.iter().map(|event| {
+/// Who tells, and what stands for it in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reporter {
+    /// This process.
+    pub instance: String,
+    /// The namespace of the Lease, which is the same object whoever of several replicas reports.
+    pub namespace: String,
+    /// The name of the Lease. It need not exist.
+    pub lease: String,
+}
+
+/// Writes events. `now` is RFC 3339 in whole seconds, in UTC.
+pub async fn tell(client: &Client, events: &[Event], reporter: &Reporter, now: &str) {
+    let bodies = events.iter().map(|event| {
         let Event { kind, meta, transition: _, warning, reason, note } = event;
-        let body = json!({
-            "apiVersion": "events.k8s.io/v1", "kind": "Event",
-            "metadata": {"generateName": format!("{}-", meta.name), "namespace": meta.namespace},
-            "eventTime": time, "reportingController": "dns-syncd", "reportingInstance": instance,
-            "action": "Sync", "type": if *warning { "Warning" } else { "Normal" },
-            "reason": reason, "note": note,
-            "regarding": {"apiVersion": API_VERSION, "kind": kind, "namespace": meta.namespace,
-                          "name": meta.name, "uid": meta.uid},
-        });
-        async move {
-            if let Err(error) = client.event(&meta.namespace, &body).await {
-                tracing::debug!(%error, object = %meta.key(), "an event was not written");
-            }
+        let about = json!({"apiVersion": API_VERSION, "kind": kind, "namespace": meta.namespace,
+                           "name": meta.name, "uid": meta.uid});
+        let name = json!({"generateName": format!("{}-", meta.name)});
+        body(&name, &about, (*warning, reason, note), reporter, now)
+    });
+    write(client, bodies).await;
+}
+
+/// Tells of zones with our mark whose DNSZone is gone. No object is left to tell it of, so that the event is the Lease's.
+///
+/// Zone and mark make its name: whoever finds the same orphan after a restart, or in another replica, finds the event too,
+/// and writes none while that is kept.
+pub async fn tell_orphans(
+    client: &Client,
+    orphans: &BTreeSet<Name>,
+    snapshot: &Snapshot,
+    reporter: &Reporter,
+    now: &str,
+) {
+    let Reporter { namespace, lease: name, .. } = reporter;
+    let about = json!({"apiVersion": lease::API_VERSION, "kind": "Lease",
+                       "namespace": namespace, "name": name});
+    let bodies = orphans.iter().map(|zone| {
+        let stored = snapshot.server.zones.as_ref().ok().and_then(|zones| zones.get(zone));
+        let mark = stored.map(|zone| zone.account.as_str()).unwrap_or_default();
+        let digest = HEXLOWER.encode(&Sha256::digest(format!("{zone} {mark}")));
+        let id = json!({"name": format!("{name}.{}", digest.get(..16).unwrap_or_default())});
+        let note = format!("zone {zone} has our mark, and its DNSZone is gone: nobody declares it");
+        body(&id, &about, (true, "OrphanFound", &note), reporter, now)
+    });
+    write(client, bodies).await;
+}
+
+/// An event in the namespace of what it is about; `name` gives its name, or how that begins.
+fn body(
+    name: &Value,
+    about: &Value,
+    (warning, reason, note): (bool, &str, &str),
+    reporter: &Reporter,
+    now: &str,
+) -> Value {
+    let mut metadata = name.clone();
+    metadata["namespace"] = about["namespace"].clone();
+    json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata,
+        "eventTime": format!("{}.000000Z", now.trim_end_matches('Z')),
+        "reportingController": "dns-syncd", "reportingInstance": reporter.instance,
+        "action": "Sync", "type": if warning { "Warning" } else { "Normal" },
+        "reason": reason, "note": note, "regarding": about,
+    })
+}
+
+async fn write(client: &Client, bodies: impl Iterator<Item = Value>) {
+    let writes = bodies.map(async |body| {
+        let about = &body["regarding"];
+        let namespace = about["namespace"].as_str().unwrap_or_default();
+        if let Some(name) = body["metadata"]["name"].as_str()
+            && client.has_event(namespace, name).await
+        {
+            return;
+        }
+        if let Err(error) = client.event(namespace, &body).await {
+            tracing::debug!(%error, namespace, object = %about["name"], "an event was not written");
         }
     });
     stream::iter(writes).buffer_unordered(client.concurrency).collect::<()>().await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Error};
 
-const API_VERSION: &str = "coordination.k8s.io/v1";
+pub(super) const API_VERSION: &str = "coordination.k8s.io/v1";
 
 impl Client {
     /// The Lease as it is now, if there is one.

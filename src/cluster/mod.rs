@@ -8,7 +8,7 @@ mod secure;
 mod snapshot;
 
 pub use client::{Client, Error};
-pub use events::tell;
+pub use events::{Reporter, tell, tell_orphans};
 pub use record::{let_go, record};
 pub use secure::{ask, secure};
 pub use snapshot::{remains, snapshot};

@@ -158,6 +158,21 @@ impl World {
         objects::delete(&self.client, &zone).await;
         self.pass("the zone deleted").await;
         assert_eq!(objects::get(&self.client, &zone).await, None);
+        // A zone whose DNSZone vanished is told of.
+        let lost = objects::zone(&self.namespace, "lost", "lost.example", &self.class);
+        let lost = objects::create(&self.client, &lost).await;
+        self.pass("another zone").await;
+        objects::patch(&self.client, &lost, &json!({"metadata": {"finalizers": null}})).await;
+        objects::delete(&self.client, &lost).await;
+        self.pass("the other zone vanished").await;
+        // A nudge may name a zone that no pass has seen.
+        let daemon = daemon::run(&self.config).await;
+        let unknown = format!("30s&zone={}/nothing", self.namespace);
+        let (status, answer) = wait_for("the lease is its", Duration::from_secs(30), || async {
+            Some(daemon.nudge(&unknown).await).filter(|(status, _)| *status != 503)
+        })
+        .await;
+        assert_eq!(status, 400, "{answer}");
     }
 
     /// What was asked of the API server and forbidden by it.

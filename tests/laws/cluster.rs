@@ -17,6 +17,7 @@ pub type Place = (String, String, String);
 pub struct Cluster {
     pub objects: BTreeMap<Place, Value>,
     version: u64,
+    events: BTreeSet<String>,
     /// There is no garbage collector: what has lost all its owners stays.
     pub uncollected: bool,
     /// What the API server refuses, and no client should have sent.
@@ -106,13 +107,26 @@ impl Cluster {
         }
     }
 
+    /// Events are kept only if they have a name of their own, which can be asked for.
+    fn event(&mut self, method: &str, path: &str, body: &Value) -> Answer {
+        match (method, body["metadata"]["name"].as_str()) {
+            ("GET", _) if self.events.contains(path) => (200, json!({"kind": "Event"})),
+            ("POST", None) => (201, body.clone()),
+            ("POST", Some(name)) if self.events.insert(format!("{path}/{name}")) => {
+                (201, body.clone())
+            }
+            ("POST", Some(_)) => status(409, "AlreadyExists"),
+            _ => status(404, "NotFound"),
+        }
+    }
+
     /// Answers one request.
     pub fn answer(&mut self, method: &str, path: &str, body: &Value) -> Answer {
         if path.starts_with("/apis/apiextensions.k8s.io/") {
             return (200, json!({"metadata": {"name": "crd"}}));
         }
-        if method == "POST" && path.starts_with("/apis/events.k8s.io/v1/namespaces/") {
-            return (201, body.clone());
+        if path.starts_with("/apis/events.k8s.io/v1/namespaces/") {
+            return self.event(method, path, body);
         }
         let Some(rest) = path.strip_prefix(API) else {
             return status(404, "NotFound");

@@ -188,7 +188,11 @@ fn syncer(url: &str) -> Syncer {
         concurrency: 4,
         // What failed is worth another try at once: the laws do not wait.
         chance: || 0.0,
-        instance: "laws".to_owned(),
+        reporter: cluster::Reporter {
+            instance: "laws".to_owned(),
+            namespace: "laws".to_owned(),
+            lease: "dns-syncd".to_owned(),
+        },
         clock: |metrics| metrics.now() + LATER.get(),
         metrics,
         memory: tokio::sync::Mutex::new(Memory::default()),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::estate::{Estate, forbidden, rr};
-use crate::support::objects;
-use crate::support::recorder::Server;
+use crate::support::estate::{Estate, a_records, forbidden, rr};
+use crate::support::recorder::{Action, Request, Server};
+use crate::support::{daemon, objects};
 
 /// Reason, kind and name of each event that was written since the recorder was cleared, sorted.
 fn told(estate: &Estate) -> Vec<String> {
@@ -52,6 +52,72 @@ async fn ten_passes_tell_each_transition_once() {
     assert_eq!(told(&estate), ["Conflict DNSRecordSet late", "Programmed DNSRecordSet rival"]);
     assert_eq!(estate.programmed(&rival).await.0, "True");
     assert_eq!(estate.programmed(&zone).await.0, "True");
+}
+
+/// Three passes, of which none need leave everything served; what they told.
+async fn told_by_passes(estate: &Estate) -> Vec<String> {
+    estate.recorder.clear();
+    for _ in 0..3 {
+        daemon::once(&estate.config).await;
+    }
+    told(estate)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failure_loss_and_a_zone_made_again_are_told_once() {
+    let estate = Estate::noted("transitions").await;
+    estate.zone("z", "transitions.example").await;
+    let elder = estate.a("elder", "z", &[("elder", "192.0.2.1")]).await;
+    // The API server keeps whole seconds, and the oldest holds.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    let set = estate.a("set", "z", &[("www", "192.0.2.2")]).await;
+    estate.once().await;
+
+    let refusal = json!({"error": "RRset www.transitions.example. IN A: refused by test"});
+    let patches = |r: &Request| r.server == Server::PowerDns && r.method == "PATCH";
+    estate.recorder.always(patches, Action::Answer(422, refusal));
+    estate.edit(&set, json!({"records": a_records(&[("www", "192.0.2.3")])})).await;
+    assert_eq!(told_by_passes(&estate).await, ["PDNSError DNSRecordSet set"]);
+    estate.recorder.heal();
+    assert_eq!(told_by_passes(&estate).await, ["Programmed DNSRecordSet set"]);
+
+    let both = a_records(&[("elder", "192.0.2.1"), ("www", "192.0.2.4")]);
+    estate.edit(&elder, json!({ "records": both })).await;
+    assert_eq!(told_by_passes(&estate).await, ["NotOwner DNSRecordSet set"]);
+
+    assert_eq!(estate.pdns.delete_zone("transitions.example").await.0, 204);
+    assert_eq!(told_by_passes(&estate).await, ["ZoneRecreated DNSZone z"]);
+}
+
+/// No object is left to tell it of but the Lease, which stands for the daemon whichever process it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_orphan_is_told_once_also_after_a_restart() {
+    let estate = Estate::new("orphanevent").await;
+    let terms = json!({"enabled": false, "leaseNamespace": estate.namespace});
+    let estate = estate.reconfigured("leaderElection", terms);
+    let zone = estate.zone("z", "orphanevent.example").await;
+    estate.once().await;
+    objects::patch(&estate.client, &zone, &json!({"metadata": {"finalizers": null}})).await;
+    estate.delete(&zone).await;
+    for first in [true, false] {
+        estate.recorder.clear();
+        let daemon = daemon::run(&estate.config).await;
+        for _ in 0..5 {
+            assert_eq!(daemon.nudge("60s").await.0, 200);
+        }
+        let written = estate.writes_to(Server::Kubernetes);
+        if !first {
+            assert!(written.is_empty(), "{written:#?}");
+            continue;
+        }
+        let [event] = written.as_slice() else { panic!("{written:#?}") };
+        let body = event.body.as_ref().unwrap();
+        assert_eq!((event.status, &body["reason"]), (Some(201), &json!("OrphanFound")));
+        assert!(body["note"].as_str().unwrap().contains("orphanevent.example."), "{body}");
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                           "name": "dns-syncd", "namespace": estate.namespace});
+        assert_eq!(body["regarding"], lease);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

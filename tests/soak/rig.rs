@@ -79,7 +79,11 @@ pub fn syncer(kube: kube::Client, options: Options, policy: Policy, rrsets: usiz
         policy,
         limits: Limits { rrsets, bytes: 1_000_000 },
         concurrency: 4,
-        instance: "soak".to_owned(),
+        reporter: cluster::Reporter {
+            instance: "soak".to_owned(),
+            namespace: "soak".to_owned(),
+            lease: "dns-syncd".to_owned(),
+        },
         // What failed is worth another try at once: sequences do not wait.
         chance: || 0.0,
         clock: Metrics::now,

@@ -7,7 +7,8 @@
   verbs: [list, get, patch, delete]
 - apiGroups: [dns.networking.miloapis.com]
   resources: [dnszones]
-  verbs: [list, patch]
+  # get: whether there is one that a nudge names and no pass has seen yet.
+  verbs: [list, get, patch]
 - apiGroups: [dns.networking.miloapis.com]
   resources: [dnsrecordsets/status, dnszones/status]
   verbs: [patch]
@@ -37,6 +38,10 @@
   resources: [leases]
   resourceNames: [{{ .Values.config.leaderElection.leaseName }}]
   verbs: [get, update]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  # Of the Lease, where no other object is left: a zone whose DNSZone is gone. get: whether that is told already.
+  verbs: [get, create]
 {{- end }}
 {{- define "dns-syncd.subjects" }}
 subjects:

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use learn::Lesson;
 pub use show::Trouble;
 
+use super::Plan;
 use super::change::{Change, NameChange};
 use super::note::NOTE_ACCOUNT;
 use super::outcome::{Failure, ZoneApplied};
@@ -65,6 +66,8 @@ pub struct Memory {
     unread: BTreeMap<Name, u64>,
     /// Zones that needed nothing when they were read.
     verified: BTreeMap<Name, verified::Verified>,
+    /// Orphans that a pass has seen already.
+    orphans: BTreeSet<Name>,
     /// Generation of each record set that the last look at its zone proved, by uid.
     proven: BTreeMap<String, i64>,
 }
@@ -166,6 +169,12 @@ impl Memory {
         let since = self.blind.iter().chain(self.unread.values());
         let graces = since.map(|since| since + GRACE).filter(|end| *end > now);
         tries.chain(graces).min().map(|at| at.saturating_sub(now))
+    }
+
+    /// Zones with our mark whose DNSZone is gone, and that no pass before saw so.
+    #[must_use]
+    pub fn orphaned(&self, plan: &Plan) -> BTreeSet<Name> {
+        plan.orphans.difference(&self.orphans).cloned().collect()
     }
 
     /// Figures for the metrics: zones and names that wait for their next try.
