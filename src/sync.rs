@@ -105,8 +105,8 @@ impl Syncer {
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.reporter, &now).await;
-        let (client, orphans) = (&self.cluster, memory.orphaned(&plan));
-        cluster::tell_orphans(client, &orphans, &snapshot, &self.reporter, &now).await;
+        let orphans = memory.orphaned(&plan, &snapshot);
+        cluster::tell_orphans(&self.cluster, &orphans, &self.reporter, &now).await;
 
         let (snapshot, prints) = (&snapshot, &prints);
         let lesson =

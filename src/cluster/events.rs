@@ -1,6 +1,6 @@
 //! Events of `events.k8s.io/v1`. They are for people: one that cannot be written is logged, and no pass fails for it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
 use futures::stream::{self, StreamExt};
@@ -10,9 +10,7 @@ use sha2::{Digest, Sha256};
 use super::client::Client;
 use super::lease;
 use crate::api::API_VERSION;
-use crate::dns::name::Name;
 use crate::plan::events::Event;
-use crate::plan::snapshot::Snapshot;
 
 /// Who tells, and what stands for it in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,23 +35,20 @@ pub async fn tell(client: &Client, events: &[Event], reporter: &Reporter, now: &
     write(client, bodies).await;
 }
 
-/// Tells of zones with our mark whose DNSZone is gone. No object is left to tell it of, so that the event is the Lease's.
+/// Tells of zones whose DNSZone is gone, given with the mark that they carry. No object is left to tell it of, so that the event is the Lease's.
 ///
 /// Zone and mark make its name: whoever finds the same orphan after a restart, or in another replica, finds the event too,
 /// and writes none while that is kept.
 pub async fn tell_orphans(
     client: &Client,
-    orphans: &BTreeSet<Name>,
-    snapshot: &Snapshot,
+    orphans: &BTreeMap<String, String>,
     reporter: &Reporter,
     now: &str,
 ) {
     let Reporter { namespace, lease: name, .. } = reporter;
     let about = json!({"apiVersion": lease::API_VERSION, "kind": "Lease",
                        "namespace": namespace, "name": name});
-    let bodies = orphans.iter().map(|zone| {
-        let stored = snapshot.server.zones.as_ref().ok().and_then(|zones| zones.get(zone));
-        let mark = stored.map(|zone| zone.account.as_str()).unwrap_or_default();
+    let bodies = orphans.iter().map(|(zone, mark)| {
         let digest = HEXLOWER.encode(&Sha256::digest(format!("{zone} {mark}")));
         let id = json!({"name": format!("{name}.{}", digest.get(..16).unwrap_or_default())});
         let note = format!("zone {zone} has our mark, and its DNSZone is gone: nobody declares it");

@@ -97,7 +97,9 @@ fn wrong(rig: &mut Rig, setup: Setup, expected: &Expected) -> Vec<String> {
     // Another process, which remembers nothing, has nothing to do.
     rig.syncer.memory = tokio::sync::Mutex::new(Memory::default());
     rig.pass();
-    let world = rig.world();
+    let mut world = rig.world();
+    // Unless the pass before let the DNSZone go and the zone stay: that is told once.
+    world.writes.retain(|write| !write.contains("\"OrphanFound\""));
     if !world.writes.is_empty() {
         out.push(format!("the pass after it writes {:#?}", world.writes));
     }

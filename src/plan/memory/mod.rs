@@ -24,6 +24,7 @@ use super::change::{Change, NameChange};
 use super::note::NOTE_ACCOUNT;
 use super::outcome::{Failure, ZoneApplied};
 use super::release::Released;
+use super::snapshot::Snapshot;
 use crate::dns::name::Name;
 use crate::dns::rdata::Version;
 use crate::dns::rrset::RecordType;
@@ -171,10 +172,13 @@ impl Memory {
         tries.chain(graces).min().map(|at| at.saturating_sub(now))
     }
 
-    /// Zones with our mark whose DNSZone is gone, and that no pass before saw so.
+    /// Zones whose DNSZone is gone, with the mark that they carry, and that no pass before saw so.
     #[must_use]
-    pub fn orphaned(&self, plan: &Plan) -> BTreeSet<Name> {
-        plan.orphans.difference(&self.orphans).cloned().collect()
+    pub fn orphaned(&self, plan: &Plan, snapshot: &Snapshot) -> BTreeMap<String, String> {
+        let zones = snapshot.server.zones.as_ref();
+        let mark = |zone| zones.ok().and_then(|zones| zones.get(zone)).map(|z| z.account.clone());
+        let found = plan.orphans.difference(&self.orphans);
+        found.filter_map(|zone| Some((zone.to_string(), mark(zone)?))).collect()
     }
 
     /// Figures for the metrics: zones and names that wait for their next try.
