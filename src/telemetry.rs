@@ -10,7 +10,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::config::{Level, Log, LogFormat};
 
 /// Starts logging. The level is for this program; its dependencies get `warn`, since their debug
-/// lines hold request headers. When a subscriber is there already, as in a test, it stays.
+/// lines hold request headers; the cluster's client only `error`, since it warns with the whole text of an answer that it
+/// cannot read. When a subscriber is there already, as in a test, it stays.
 pub fn init(log: &Log) {
     let level = match log.level {
         Level::Error => "error",
@@ -20,7 +21,7 @@ pub fn init(log: &Log) {
         Level::Trace => "trace",
     };
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(format!("warn,dns_syncd={level}")))
+        .with_env_filter(EnvFilter::new(format!("warn,kube_client=error,dns_syncd={level}")))
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     let started = match log.format {

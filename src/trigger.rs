@@ -30,6 +30,17 @@ const LISTED: usize = 20;
 /// Shortest wait for a server or zone that failed, whatever chance says.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
+/// A warning, but at debug if it was told before: what lasts is said once.
+macro_rules! say {
+    ($told:expr, $pass:ident, $what:ident, $message:literal) => {
+        if $told {
+            tracing::debug!(pass = $pass, what = $what, $message);
+        } else {
+            tracing::warn!(pass = $pass, what = $what, $message);
+        }
+    };
+}
+
 /// How a pass ended, as a nudge's answer tells it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -224,7 +235,7 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     if let Some(asked) = asked {
         syncer.asked(asked).await;
     }
-    let pass = trigger.state.borrow().started;
+    let (pass, before) = (trigger.state.borrow().started, trigger.state.borrow().last.clone());
     let metrics: &Metrics = &syncer.metrics;
     metrics.moved();
     let began = metrics.now();
@@ -234,15 +245,18 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     let mut view = None;
     let report = Arc::new(match result {
         Ok(Passed { summary, view: seen }) => {
+            metrics.zones(&seen);
             view = Some(Arc::new(seen));
             metrics.pass(&summary, elapsed, jiff::Timestamp::now().as_second());
-            log(pass, elapsed, &summary);
+            log(pass, elapsed, &summary, before.as_deref());
             Report { pass, ok: summary.clean(), error: None, seconds: elapsed, summary }
         }
         Err(error) => {
             metrics.no_pass();
-            tracing::error!(pass, %error, "no pass: the cluster's state could not be read");
             let error = Some(error.to_string());
+            let why = error.as_deref().unwrap_or_default();
+            let told = before.as_ref().is_some_and(|report| report.error == error);
+            say!(told, pass, why, "no pass: the cluster's state could not be read");
             Report { pass, ok: false, error, seconds: elapsed, summary: Summary::default() }
         }
     });
@@ -258,8 +272,8 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     report
 }
 
-/// One line a pass; what failed or waits follows, bounded.
-fn log(pass: u64, seconds: f64, summary: &Summary) {
+/// One line a pass; what failed or waits follows, bounded, unless the pass before has said so.
+fn log(pass: u64, seconds: f64, summary: &Summary, before: Option<&Report>) {
     let Summary { created, replaced, deleted, adopted, equal, .. } = summary;
     let Summary { record_sets, zones, unchanged, .. } = summary;
     let (failed, held) = (summary.failed.len(), summary.held.len());
@@ -278,11 +292,14 @@ fn log(pass: u64, seconds: f64, summary: &Summary) {
         held,
         "pass ended"
     );
+    let told = |what: &String, list: fn(&Summary) -> &Vec<String>| {
+        before.is_some_and(|report| list(&report.summary).contains(what))
+    };
     for what in summary.failed.iter().take(20) {
-        tracing::warn!(pass, what, "failed");
+        say!(told(what, |s| &s.failed), pass, what, "failed");
     }
     for what in summary.held.iter().filter(|what| what.starts_with(BRAKED)) {
-        tracing::warn!(pass, what, "held by a brake");
+        say!(told(what, |s| &s.held), pass, what, "held by a brake");
     }
     for what in summary.held.iter().take(20) {
         tracing::debug!(pass, what, "held");

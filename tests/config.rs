@@ -95,6 +95,7 @@ fn defaults() -> Config {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
         },
+        metrics_per_zone: false,
         log: Log { level: Level::Info, format: LogFormat::Text },
         pod: Pod::default(),
         notices: vec![],
@@ -149,6 +150,7 @@ const OTHERS: [(&str, &str); 43] = [
     ("leaderElection.leaseDuration", "1m"),
     ("leaderElection.renewDeadline", "9s"),
     ("leaderElection.retryPeriod", "500ms"),
+    ("metrics.perZone", "true"),
     ("log.level", "trace"),
     ("log.format", "json"),
 ];

@@ -15,8 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
+use dns_syncd::api::object::ObjectKey;
 use dns_syncd::metrics::Metrics;
 use dns_syncd::plan::summary::Summary;
+use dns_syncd::plan::view::{View, ZoneView};
 
 use claims::{
     dead_links, files, flat, invariants, metrics_in, unknown_functions, unknown_sentences,
@@ -166,6 +168,10 @@ fn commands_exist() {
 fn metrics() -> BTreeSet<String> {
     let metrics = Metrics::new().unwrap();
     metrics.pass(&Summary::default(), 1.0, 1);
+    metrics.per_zone().unwrap();
+    let zone = ObjectKey { namespace: "a".to_owned(), name: "b".to_owned() };
+    let zones = [(zone, ZoneView::default())].into();
+    metrics.zones(&View { zones, ..View::default() });
     metrics.powerdns_request("GET", "200", metrics.begin());
     metrics.kubernetes_write("status", "200");
     metrics.throttled("powerdns", metrics.begin());

@@ -10,6 +10,8 @@ mod support;
 mod calls;
 #[path = "trigger/ends.rs"]
 mod ends;
+#[path = "trigger/health.rs"]
+mod health;
 #[path = "trigger/listener.rs"]
 mod listener;
 #[path = "trigger/log.rs"]

@@ -201,6 +201,9 @@ pub async fn syncer(
 ) -> Result<Syncer, StartError> {
     let failed = |what, why: String| StartError::Setup { what, why };
     let metrics = Metrics::new().map_err(|e| failed("metrics", e.to_string()))?;
+    if config.metrics_per_zone {
+        metrics.per_zone().map_err(|e| failed("metrics.perZone", e.to_string()))?;
+    }
     let metrics = Arc::new(metrics);
     settings(config, &metrics);
     let kube = kube::Config::infer().await.map_err(|e| StartError::Kubeconfig(Box::new(e)))?;

@@ -141,3 +141,20 @@ fn admin(
         forward,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_died_makes_the_process_fail() {
+        let died = tokio::spawn(async { panic!("by test") }).await;
+        assert_eq!(listened(died, 0), FAILED);
+        assert_eq!(listened(Ok(Err(io::Error::other("by test"))), 0), FAILED);
+        // One that ended well and unasked has its code from the caller.
+        assert_eq!(listened(Ok(Ok(())), FAILED), FAILED);
+        assert_eq!(listened(Ok(Ok(())), 0), 0);
+    }
+}

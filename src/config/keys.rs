@@ -194,6 +194,7 @@ pub(super) static ELECTION_RENEW_DEADLINE: Key =
     Key::text("leaderElection.renewDeadline", "10s", "a duration from 100ms to 1h with its unit");
 pub(super) static ELECTION_RETRY_PERIOD: Key =
     Key::text("leaderElection.retryPeriod", "2s", "a duration from 100ms to 1h with its unit");
+pub(super) static METRICS_PER_ZONE: Key = Key::text("metrics.perZone", "false", BOOL);
 pub(super) static LOG_LEVEL: Key =
     Key::text("log.level", "info", "`error`, `warn`, `info`, `debug` or `trace`");
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
@@ -241,6 +242,7 @@ pub static KEYS: [&Key; 43] = [
     &ELECTION_LEASE_DURATION,
     &ELECTION_RENEW_DEADLINE,
     &ELECTION_RETRY_PERIOD,
+    &METRICS_PER_ZONE,
     &LOG_LEVEL,
     &LOG_FORMAT,
 ];

@@ -74,6 +74,8 @@ pub struct Config {
     pub http: Http,
     /// Which of several replicas runs passes.
     pub leader_election: LeaderElection,
+    /// Whether there are series of each zone.
+    pub metrics_per_zone: bool,
     /// The log.
     pub log: Log,
     /// The pod that this process runs in.
@@ -291,6 +293,7 @@ impl Reader {
         let brakes = self.brakes();
         let http = self.http();
         let election = self.election(powerdns.as_ref());
+        let per_zone = self.read(&keys::METRICS_PER_ZONE, |text| text.parse().ok());
         let level = self.read(&keys::LOG_LEVEL, value::level);
         let format = self.read(&keys::LOG_FORMAT, value::format);
         Some(Config {
@@ -308,6 +311,7 @@ impl Reader {
             brakes: brakes?,
             http: http?,
             leader_election: election?,
+            metrics_per_zone: per_zone?,
             log: Log { level: level?, format: format? },
             pod: Pod::default(),
             notices: std::mem::take(&mut self.layers.notices),

@@ -3,7 +3,9 @@
 
 mod states;
 mod traffic;
+mod zones;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -14,7 +16,9 @@ use prometheus::{
 
 use self::states::States;
 use self::traffic::Traffic;
+use self::zones::Zones;
 use crate::plan::summary::Summary;
+use crate::plan::view::View;
 
 /// All series of the process, and its monotonic clock.
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub struct Metrics {
     settings: GaugeVec,
     states: States,
     traffic: Traffic,
+    zone_series: OnceLock<Zones>,
     rrsets: IntCounterVec,
     record_sets: IntGauge,
     zones: IntGauge,
@@ -102,12 +107,29 @@ impl Metrics {
                 "Names that PowerDNS acknowledges and does not serve.",
             )?,
             leader: gauge("leader", "1 while this process runs passes, 0 while it stands by.")?,
+            zone_series: OnceLock::new(),
             pass_seconds,
             last_success,
             registry,
             started: Instant::now(),
             moved: AtomicU64::new(0),
         })
+    }
+
+    /// Has series of each zone from now on.
+    ///
+    /// # Errors
+    /// If they are there already.
+    pub fn per_zone(&self) -> Result<(), prometheus::Error> {
+        let zones = Zones::new(&self.registry)?;
+        self.zone_series.set(zones).map_err(|_| prometheus::Error::AlreadyReg)
+    }
+
+    /// Shows each zone as a pass left it, where that is asked for.
+    pub fn zones(&self, view: &View) {
+        if let Some(zones) = self.zone_series.get() {
+            zones.show(view);
+        }
     }
 
     /// Milliseconds since the process started.
@@ -132,6 +154,7 @@ impl Metrics {
         self.leader.set(i64::from(leads));
         if !leads {
             self.levels(&Summary::default());
+            self.zones(&View::default());
         }
     }
 

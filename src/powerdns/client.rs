@@ -1,6 +1,6 @@
 //! One request at a time to one PowerDNS server: limits, time-outs, the key, and what an answer means.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Certificate, Method, redirect};
@@ -146,6 +146,8 @@ pub struct Client {
     http: reqwest::Client,
     options: Options,
     keys: Keyring,
+    /// Why the server could not be read the last time.
+    trouble: Mutex<Option<Error>>,
     /// Shared by everything that goes to this server.
     pub limiter: Limiter,
     metrics: Arc<Metrics>,
@@ -179,13 +181,22 @@ impl Client {
         }
         let http = http.build()?;
         let (keys, fence) = (Keyring::new(options.key.clone()), Fence::default());
-        Ok(Client { http, options, keys, limiter, metrics, stop, fence })
+        let trouble = Mutex::default();
+        Ok(Client { http, options, keys, trouble, limiter, metrics, stop, fence })
     }
 
     /// The same client for who must hold the lease: a request begins only if the lease outlives its time-out.
     #[must_use]
     pub fn fenced(self, fence: Fence) -> Client {
         Client { fence, ..self }
+    }
+
+    /// Whether this is another trouble with the server as a whole, or none, than the last time.
+    pub fn is_news(&self, trouble: Option<&Error>) -> bool {
+        let mut last = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = last.as_ref() != trouble;
+        *last = trouble.cloned();
+        news
     }
 
     /// Reads the key anew, so that a rotated file is used from the next request on.
@@ -369,7 +380,11 @@ impl Client {
         })?;
         self.metrics.powerdns_request(method.as_str(), &status.to_string(), began);
         tracing::debug!(%method, path, status, "PowerDNS request");
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        // What is in between can answer with what it was sent, and answers are quoted in the log.
+        if let Some(key) = key.filter(|key| text.contains(key.expose())) {
+            text = text.replace(key.expose(), &key.to_string());
+        }
         if (200..300).contains(&status) {
             return Ok((status, text));
         }

@@ -34,9 +34,17 @@ pub async fn read(
         Ok((client.capabilities().await?, client.list().await?))
     };
     let (capabilities, listed) = match listed.await {
-        Ok((capabilities, listed)) => (capabilities, listed),
+        Ok((capabilities, listed)) => {
+            if client.is_news(None) {
+                tracing::info!("PowerDNS can be read again");
+            }
+            (capabilities, listed)
+        }
         Err(error) => {
-            tracing::warn!(%error, "PowerDNS could not be read");
+            // It is waited for, in many passes.
+            if client.is_news(Some(&error)) {
+                tracing::warn!(%error, "PowerDNS could not be read");
+            }
             tracing::debug!(?error, "PowerDNS could not be read");
             return Server { capabilities: None, zones: Err(unread(&error)) };
         }

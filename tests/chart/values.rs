@@ -257,6 +257,7 @@ fn samples() -> Vec<Sample> {
         row("leaderElection.leaseDuration", &[json!("30s"), json!("10m")], &[json!(15), json!("15"), json!("soon"), json!("-15s")]),
         row("leaderElection.renewDeadline", &[json!("9s"), json!("5m")], &[json!(10), json!("10"), json!("soon"), json!("-1s")]),
         row("leaderElection.retryPeriod", &[json!("500ms"), json!("3s")], &[json!(2), json!("2"), json!("soon"), json!("-1s")]),
+        flag("metrics.perZone"),
         choice("log.level", "trace"), choice("log.format", "json"),
     ]
 }

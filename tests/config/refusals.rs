@@ -46,6 +46,7 @@ leaderElection.leaseDuration: | 15 | 1s | 2500ms | 2h
 leaderElection.renewDeadline: | 10 | 50ms | 2h
 leaderElection.retryPeriod: | 2 | 50ms | 2h
 http.listen: | :8080 | 8080 | localhost:8080 | 0.0.0.0 | 0.0.0.0:65536
+metrics.perZone: | yes | 1
 log.level: | Info | warning | off
 log.format: | JSON | logfmt
 ";

@@ -203,6 +203,12 @@ impl Running {
         end(&mut self.process).await
     }
 
+    /// What it was started with, as everybody on the machine can see it.
+    pub fn arguments(&self) -> String {
+        let shown = std::fs::read(format!("/proc/{}/cmdline", self.process.id())).unwrap();
+        String::from_utf8_lossy(&shown).replace('\0', " ")
+    }
+
     /// What it logged so far.
     pub fn log(&self) -> String {
         self.process.stderr()

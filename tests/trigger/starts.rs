@@ -1,8 +1,11 @@
 //! A start into a world that is not ready: the daemon waits, says so, and needs no push when the world is.
 
+use serde_json::json;
+
+use crate::support::daemon::{self, Running};
 use crate::support::estate::Estate;
-use crate::support::recorder::{Action, Server};
-use crate::support::{daemon, wait_for};
+use crate::support::recorder::{Action, Fault, Request, Server};
+use crate::support::wait_for;
 use crate::watch::{PATIENCE, metric, wait_for_passes};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,6 +54,48 @@ async fn it_needs_no_push_when_powerdns_comes_back() {
         (daemon.get("/readyz").await.0 == 200).then_some(())
     })
     .await;
+}
+
+/// Warnings and errors of a log that say this.
+fn warned(daemon: &Running, what: &str) -> usize {
+    let loud = |line: &&str| line.contains(" WARN ") || line.contains(" ERROR ");
+    daemon.log().lines().filter(loud).filter(|line| line.contains(what)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_at_the_start_is_said_once_and_waited_for() {
+    let missing = |path: &'static str| {
+        let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+                          "message": "not found", "reason": "NotFound"});
+        let of = move |r: &Request| r.server == Server::Kubernetes && r.path.contains(path);
+        (Box::new(of) as Box<dyn Fn(&Request) -> bool + Send + Sync>, Action::Answer(404, body))
+    };
+    let reset = |server: Server| {
+        let of = move |r: &Request| r.server == server;
+        (Box::new(of) as Box<dyn Fn(&Request) -> bool + Send + Sync>, Action::Reset)
+    };
+    let (kubernetes, powerdns) = ("the cluster's state could not be read", "could not be read");
+    for (what, (matches, action), said) in [
+        ("api", reset(Server::Kubernetes), kubernetes),
+        ("kinds", missing("/dnsrecordsets"), kubernetes),
+        ("crds", missing("/customresourcedefinitions"), kubernetes),
+        ("powerdns", reset(Server::PowerDns), powerdns),
+    ] {
+        let estate = Estate::new(what).await;
+        estate.zone("z", &format!("{what}.example")).await;
+        estate.recorder.inject(Fault { matches, action, times: None });
+        let daemon = daemon::run(&estate.config).await;
+        wait_for_passes(&daemon, 4.0).await;
+        // Of PowerDNS the line of the one who reads it, and that of the pass that it was to serve.
+        let lines = if what == "powerdns" { 2 } else { 1 };
+        assert_eq!(warned(&daemon, said), lines, "{what}: {}", daemon.log());
+        assert_eq!(daemon.get("/readyz").await.0, 503, "{what}");
+        estate.recorder.heal();
+        wait_for("it is served", PATIENCE, || async {
+            estate.pdns.has_zone(&format!("{what}.example")).await.then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,38 @@ use crate::support::recorder::{Action, Server};
 use crate::watch::metric;
 
 #[tokio::test(flavor = "multi_thread")]
+async fn zones_have_series_only_where_that_is_asked_for() {
+    let estate = Estate::new("perzone").await;
+    estate.zone("first", "perzone.example").await;
+    estate.a("www", "first", &[("www", "192.0.2.1"), ("two", "192.0.2.2")]).await;
+    let second = estate.zone("second", "perzone.example").await;
+    let daemon = daemon::run(&estate.config).await;
+    assert_eq!(daemon.nudge("60s").await.0, 200);
+    let text = daemon.metrics().await;
+    assert!(!text.contains("zone=") && !text.contains("perzone.example"), "{text}");
+    drop(daemon);
+
+    let estate = estate.reconfigured("metrics", json!({"perZone": true}));
+    let daemon = daemon::run(&estate.config).await;
+    assert_eq!(daemon.nudge("60s").await.0, 200);
+    let zone = |name: &str| format!("{{zone=\"{}/{name}\"}}", estate.namespace);
+    for (series, name, value) in [
+        ("rrsets", "first", "2"),
+        ("waiting", "first", "0"),
+        ("rrsets", "second", "0"),
+        // The domain is another's.
+        ("waiting", "second", "1"),
+    ] {
+        let found = metric(&daemon, &format!("dns_syncd_zone_{series}{}", zone(name))).await;
+        assert_eq!(found.to_string(), value, "{series} {name}");
+    }
+    estate.delete(&second).await;
+    assert_eq!(daemon.nudge("60s").await.0, 200);
+    let text = daemon.metrics().await;
+    assert!(text.contains(&zone("first")) && !text.contains(&zone("second")), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn states_are_counted_by_reason_and_age() {
     let estate = Estate::new("states").await;
     estate.zone("z", "states.example").await;

@@ -78,6 +78,11 @@ pub(crate) fn address(config: &ConfigFile) -> String {
     file(config)["http"]["listen"].as_str().unwrap().to_owned()
 }
 
+/// The base of PowerDNS' API that a configuration names.
+pub(crate) fn powerdns_url(config: &ConfigFile) -> String {
+    file(config)["powerdns"]["url"].as_str().unwrap().to_owned()
+}
+
 /// The token that may nudge.
 pub(crate) fn token(config: &ConfigFile) -> String {
     std::fs::read_to_string(file(config)["http"]["tokenFile"].as_str().unwrap()).unwrap()
