@@ -74,6 +74,8 @@ async fn execute(command: Command) -> Result<u8, StartError> {
         Go::Cleanup(asked) => cleanup::cleanup(&config, asked, &stop).await,
     };
     signals.abort();
+    // It ends with this, or has.
+    signals.await.ok();
     code
 }
 

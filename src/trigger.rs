@@ -208,6 +208,8 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
             }
         };
         tokio::select! {
+            // In a storm a nudge is always there, and a pass that begins now would send nothing.
+            biased;
             () = stop.cancelled() => break,
             () = trigger.poke.notified() => {}
             () = timer => {}

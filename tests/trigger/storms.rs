@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::support::daemon::{self, Running};
 use crate::support::estate::{Estate, a_records, native, rr};
 use crate::support::{http_client, wait_for};
-use crate::watch::{PATIENCE, address, assert_apart, passes, token};
+use crate::watch::{PATIENCE, address, assert_apart, token};
 
 /// From one nudge to the next.
 const BETWEEN: Duration = Duration::from_millis(20);
@@ -91,8 +91,7 @@ async fn a_storm_of(prefix: &str, named: Option<&str>) {
     let promised = answers.iter().filter_map(|(_, answer)| answer["pass"].as_u64()).max().unwrap();
     let next = daemon.nudge("60s").await.1["pass"].as_u64().unwrap();
     assert!(next <= promised + 2, "{promised} {next}");
-    let made = passes(&daemon).await;
-    println!("{} nudges{query} made {made} passes", answers.len());
+    assert!(next < answers.len() as u64, "{next} passes for {} nudges", answers.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
