@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix soak soak-lease mutants evidence image env fmt
+.PHONY: help demo test test-matrix soak soak-lease served mutants evidence image env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -24,6 +24,11 @@ soak-lease: ## ROUNDS=50 of two replicas whose slow writes cross the expiry of a
 	@tests/env/build >/dev/null
 	@LEASE_ROUNDS=$(or $(ROUNDS),50) tests/env/with-apiserver \
 		cargo test --locked --quiet --test lease slow_writes -- --nocapture
+
+served: ## how soon EDITS=20 are served on an estate of production's size; fails if the median is not below a second (RATE=10000 requests a second)
+	@tests/env/build >/dev/null
+	@SERVED_EDITS=$(or $(EDITS),20) SERVED_RATE=$(or $(RATE),10000) tests/env/with-apiserver \
+		cargo test --locked --quiet --release --test served -- --nocapture
 
 mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE=400 by SEED=1, in shards: SHARD=1/4
 	@tests/env/mutants

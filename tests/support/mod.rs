@@ -25,6 +25,7 @@ pub mod installation;
 pub mod objects;
 pub mod pdns;
 pub mod process;
+pub mod production;
 pub mod proxy;
 pub mod query;
 pub mod recorder;
