@@ -14,7 +14,7 @@
 //!       cluster::record            ▼ statuses, releases
 //! ```
 //!
-//! `sync::pass` is this drawing. Arrows point down only: `main → cli → trigger → sync → {cluster, powerdns} → plan
+//! `sync::pass` is this drawing; `offline` is its right half, on manifests instead of Kubernetes. Arrows point down only: `main → cli → trigger → sync → {cluster, powerdns} → plan
 //! → {api, dns}`. `plan`, `dns`, `api`, `config` and `powerdns::wire` do no I/O, are not async, read no clock,
 //! log nothing and count nothing.
 
@@ -27,6 +27,7 @@ pub mod dns;
 pub mod fence;
 pub mod lease;
 pub mod metrics;
+pub mod offline;
 pub mod plan;
 pub mod powerdns;
 pub mod sync;

@@ -1,12 +1,11 @@
 //! Arguments and exit codes; nothing else.
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Parser;
 use dns_syncd::cli::{
-    Cli, Command, Output, Settings, StartError, USAGE, check_config, cleanup, completions, crds,
-    explain, import, once, plan, run,
+    Cli, Command, Settings, StartError, USAGE, check_config, cleanup, completions, crds, explain,
+    import, once, plan, run,
 };
 use dns_syncd::config::Config;
 use dns_syncd::telemetry;
@@ -48,10 +47,8 @@ async fn execute(command: Command) -> Result<u8, StartError> {
             return Ok(0);
         }
         Command::Run(settings) => (settings, Go::Run),
-        Command::Once { settings, release } => {
-            (settings, Go::Once(release.iter().cloned().collect()))
-        }
-        Command::Plan { output, settings } => (settings, Go::Plan(*output)),
+        Command::Once { asked, settings } => (settings, Go::Once(asked.clone())),
+        Command::Plan { asked, settings } => (settings, Go::Plan(asked.clone())),
         Command::Explain { asked, settings } => (settings, Go::Explain(asked.clone())),
         Command::Import { asked, settings } => (settings, Go::Import(asked.clone())),
         Command::Cleanup { asked, settings } => (settings, Go::Cleanup(*asked)),
@@ -67,8 +64,8 @@ async fn execute(command: Command) -> Result<u8, StartError> {
     let signals = tokio::spawn(signals(stop.clone()));
     let code = match go {
         Go::Run => run::run(&config, &stop).await,
-        Go::Once(released) => once::once(&config, &released, &stop).await,
-        Go::Plan(output) => plan::plan(&config, output, &stop).await,
+        Go::Once(asked) => once::once(&config, &asked, &stop).await,
+        Go::Plan(asked) => plan::plan(&config, &asked, &stop).await,
         Go::Explain(asked) => explain::explain(&config, &asked, &stop).await,
         Go::Import(asked) => import::import(&config, &asked, &stop).await,
         Go::Cleanup(asked) => cleanup::cleanup(&config, asked, &stop).await,
@@ -81,8 +78,8 @@ async fn execute(command: Command) -> Result<u8, StartError> {
 
 enum Go {
     Run,
-    Once(BTreeSet<String>),
-    Plan(Output),
+    Once(once::Asked),
+    Plan(plan::Asked),
     Explain(explain::Asked),
     Import(import::Asked),
     Cleanup(cleanup::Asked),

@@ -101,7 +101,13 @@ impl Syncer {
         let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
         let version = snapshot.server.capabilities.map(|c| c.version);
         memory.recall(&mut plan, version, self.now());
-        let applied = self.apply(&snapshot, &plan, memory.turn).await;
+        let target = Target {
+            powerdns: &self.powerdns,
+            limits: self.limits,
+            concurrency: self.concurrency,
+            now: &|| self.now(),
+        };
+        let applied = apply(&target, &snapshot, &plan, memory.turn).await;
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.reporter, &now).await;
@@ -194,29 +200,44 @@ impl Syncer {
         let server = powerdns::read(&self.powerdns, &reading, unchanged, || self.now()).await;
         Ok((Snapshot { cluster, server }, prints))
     }
+}
 
-    /// Each zone by one task, one request at a time; zones side by side, each pass beginning with another.
-    async fn apply(&self, snapshot: &Snapshot, plan: &Plan, turn: usize) -> Applied {
-        let Some(capabilities) = snapshot.server.capabilities else {
-            return Applied::default();
-        };
-        let applier = Applier {
-            client: &self.powerdns,
-            dialect: Dialect::of(capabilities.version),
-            limits: self.limits,
-            comments_outlive: capabilities.comments_outlive,
-        };
-        let applier = &applier;
-        let mut busy: Vec<_> = plan.zones.iter().filter(|(_, zone)| zone.has_work()).collect();
-        let turn = turn.checked_rem(busy.len()).unwrap_or_default();
-        busy.rotate_left(turn);
-        let zones = stream::iter(busy).map(|(name, zone)| async move {
-            let answers = powerdns::apply_zone(applier, name, zone, || self.now()).await;
-            log_zone(name, zone, &answers);
-            (name.clone(), answers)
-        });
-        Applied { zones: zones.buffer_unordered(self.concurrency.max(1)).collect().await }
-    }
+/// PowerDNS, and how it is written to.
+pub(crate) struct Target<'a> {
+    pub(crate) powerdns: &'a powerdns::Client,
+    pub(crate) limits: Limits,
+    /// Zones side by side.
+    pub(crate) concurrency: usize,
+    /// Milliseconds on the pass's clock.
+    pub(crate) now: &'a (dyn Fn() -> u64 + Sync),
+}
+
+/// Each zone by one task, one request at a time; zones side by side, each pass beginning with another.
+pub(crate) async fn apply(
+    to: &Target<'_>,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    turn: usize,
+) -> Applied {
+    let Some(capabilities) = snapshot.server.capabilities else {
+        return Applied::default();
+    };
+    let applier = Applier {
+        client: to.powerdns,
+        dialect: Dialect::of(capabilities.version),
+        limits: to.limits,
+        comments_outlive: capabilities.comments_outlive,
+    };
+    let applier = &applier;
+    let mut busy: Vec<_> = plan.zones.iter().filter(|(_, zone)| zone.has_work()).collect();
+    let turn = turn.checked_rem(busy.len()).unwrap_or_default();
+    busy.rotate_left(turn);
+    let zones = stream::iter(busy).map(|(name, zone)| async move {
+        let answers = powerdns::apply_zone(applier, name, zone, to.now).await;
+        log_zone(name, zone, &answers);
+        (name.clone(), answers)
+    });
+    Applied { zones: zones.buffer_unordered(to.concurrency.max(1)).collect().await }
 }
 
 /// One line a zone that was written to: figures alone, since names and contents can be anybody's.
@@ -247,7 +268,7 @@ fn log_zone(name: &Name, plan: &ZonePlan, answers: &ZoneApplied) {
 
 /// The time for conditions, in whole seconds.
 #[expect(clippy::disallowed_methods, reason = "one reading of the wall clock a pass")]
-fn wall_clock() -> jiff::Timestamp {
+pub(crate) fn wall_clock() -> jiff::Timestamp {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now)
 }

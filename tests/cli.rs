@@ -17,6 +17,8 @@ mod explain;
 mod immutable;
 #[path = "cli/import.rs"]
 mod import;
+#[path = "cli/manifests.rs"]
+mod manifests;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "cli/secrets.rs"]

@@ -108,7 +108,7 @@ fn defaults_are_what_they_are_said_to_be() {
 }
 
 /// For each option a good value that is not its default.
-const OTHERS: [(&str, &str); 43] = [
+const OTHERS: [(&str, &str); 44] = [
     ("ownerId", "west-1.example"),
     ("previousOwnerIds", "old,older"),
     ("interval", "1m"),

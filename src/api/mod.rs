@@ -7,7 +7,9 @@
 pub mod conditions;
 pub mod entry;
 pub mod immutable;
+pub mod manifest;
 pub mod object;
+pub mod schema;
 pub mod v1alpha1;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

@@ -6,6 +6,7 @@ pub mod completions;
 pub mod crds;
 pub mod explain;
 pub mod import;
+pub mod manifests;
 pub mod once;
 pub mod plan;
 pub mod run;
@@ -20,6 +21,7 @@ use reqwest::Certificate;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::manifest::Faults;
 use crate::cluster::Reporter;
 use crate::config::{ApiKey, Config, Errors, Interval, Secret, Sources};
 use crate::fence::Fence;
@@ -67,18 +69,18 @@ pub enum Command {
     Run(Settings),
     /// Make one pass and exit: 0 if everything declared is served, 1 if something failed or is held.
     Once {
-        /// Let through what the hold of this digest holds, in this pass alone; see the zone's condition.
-        #[arg(long, value_name = "DIGEST")]
-        release: Vec<String>,
+        /// What is asked.
+        #[command(flatten)]
+        asked: once::Asked,
         /// Configuration.
         #[command(flatten)]
         settings: Settings,
     },
     /// Show what a pass would do, and write nothing: 0 nothing, 2 differences, 1 something cannot be served.
     Plan {
-        /// How to print it.
-        #[arg(short, long, value_enum, default_value = "text")]
-        output: Output,
+        /// What is asked.
+        #[command(flatten)]
+        asked: plan::Asked,
         /// Configuration.
         #[command(flatten)]
         settings: Settings,
@@ -150,6 +152,9 @@ pub enum StartError {
     /// The configuration is wrong.
     #[error("{0}")]
     Config(#[from] Errors),
+    /// Manifests are not what an API server would take.
+    #[error("nothing is begun with these manifests:\n{0}")]
+    Manifests(#[from] Faults),
     /// No cluster is configured.
     #[error("failed to find the cluster's address: {0}; set KUBECONFIG, or run in a pod")]
     Kubeconfig(Box<dyn std::error::Error + Send + Sync>),
@@ -227,7 +232,7 @@ pub async fn syncer(
         cluster,
         powerdns,
         policy: policy(config),
-        limits: Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes },
+        limits: limits(config),
         concurrency: pdns.concurrency,
         reporter,
         clock: Metrics::now,
@@ -332,6 +337,12 @@ fn terms(config: &Config, syncer: &Syncer, address: Option<&str>) -> Terms {
 /// What happened; the outer layers only name themselves.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
+}
+
+/// How large a request may be.
+fn limits(config: &Config) -> Limits {
+    let pdns = &config.powerdns;
+    Limits { rrsets: pdns.max_batch_rrsets, bytes: pdns.max_batch_bytes }
 }
 
 /// The part of a configuration that deciding turns on.

@@ -1,13 +1,27 @@
 //! `dns-syncd plan`.
 #![expect(clippy::print_stdout, reason = "printing is what the command is for")]
 
+use std::path::PathBuf;
+
 use tokio_util::sync::CancellationToken;
 
+use super::manifests::offline;
 use super::{DIFFERS, FAILED, Output, StartError, syncer};
 use crate::config::Config;
 use crate::fence::Fence;
 use crate::plan::document::Document;
 use crate::plan::print::Printed;
+
+/// What is asked of `plan`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Asked {
+    /// Plan as if the objects in this folder's YAML files, and no others, were applied to the cluster; it is not asked.
+    #[arg(long, value_name = "DIR")]
+    pub manifests: Option<PathBuf>,
+    /// How to print it.
+    #[arg(short, long, value_enum, default_value = "text")]
+    pub output: Output,
+}
 
 /// Prints what a pass would do, and writes nothing.
 ///
@@ -15,11 +29,21 @@ use crate::plan::print::Printed;
 /// If the clients cannot be set up.
 pub async fn plan(
     config: &Config,
-    output: Output,
+    asked: &Asked,
     stop: &CancellationToken,
 ) -> Result<u8, StartError> {
-    let syncer = syncer(config, &Fence::default(), stop).await?;
-    let (snapshot, plan) = match syncer.plan().await {
+    let planned = if let Some(folder) = &asked.manifests {
+        let (snapshot, plan) = offline(config, folder, stop)?.plan().await;
+        if snapshot.server.capabilities.is_some_and(|c| !c.comments) {
+            tracing::warn!(
+                "this server keeps no comments: what no manifest declares any more is not known as ours"
+            );
+        }
+        Ok((snapshot, plan))
+    } else {
+        syncer(config, &Fence::default(), stop).await?.plan().await
+    };
+    let (snapshot, plan) = match planned {
         Ok(planned) => planned,
         Err(error) => {
             tracing::error!(%error, "no plan: the cluster's state could not be read");
@@ -27,7 +51,7 @@ pub async fn plan(
         }
     };
     let dialect = snapshot.dialect();
-    match output {
+    match asked.output {
         Output::Text => print!("{}", Printed { plan: &plan, dialect }),
         Output::Json => {
             println!(

@@ -200,7 +200,7 @@ pub(super) static LOG_LEVEL: Key =
 pub(super) static LOG_FORMAT: Key = Key::text("log.format", "text", "`text` or `json`");
 
 /// Every option, in the order of the documentation.
-pub static KEYS: [&Key; 43] = [
+pub static KEYS: [&Key; 44] = [
     &OWNER_ID,
     &PREVIOUS_OWNER_IDS,
     &INTERVAL,

@@ -10,6 +10,7 @@
 
 pub mod batch;
 pub mod brakes;
+pub mod by_name;
 pub mod census;
 pub mod change;
 mod claims;

@@ -157,6 +157,16 @@ pub(super) fn uid_digits(uid: &str) -> String {
     BASE32_NOPAD.encode(&bytes).to_lowercase()
 }
 
+/// The UUID of which a mark has the digits.
+#[must_use]
+pub fn uid_of_digits(digits: &str) -> Option<String> {
+    let bytes = BASE32_NOPAD.decode(digits.to_uppercase().as_bytes()).ok()?;
+    let hex = HEXLOWER.encode(&bytes);
+    let parts =
+        [hex.get(..8)?, hex.get(8..12)?, hex.get(12..16)?, hex.get(16..20)?, hex.get(20..)?];
+    Some(parts.join("-"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -196,6 +206,9 @@ mod tests {
         let east = policy("east", &[]);
         assert!(Mark::read(&account, &east).names(UID));
         assert!(Mark::read(&mark("old", UID), &east).names(UID), "it was ours before");
+        let Mark::Ours(digits) = Mark::read(&account, &east) else { panic!("{account}") };
+        assert_eq!(uid_of_digits(&digits).as_deref(), Some(UID));
+        assert_eq!(uid_of_digits("?"), None);
         assert_eq!(Mark::read(&account, &policy("west", &[])), Mark::Other);
         assert_eq!(Mark::read("", &east), Mark::None);
         assert_eq!(Mark::read("billing: ACME", &east), Mark::FreeText);

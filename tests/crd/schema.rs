@@ -1,5 +1,7 @@
 //! The schema, field by field: it is the interface of dns-operator v0.6.8, so a change here is a change of the API.
 
+use std::collections::BTreeSet;
+
 use super::{api, crd, printed};
 use kube::Resource;
 use serde_json::{Value, json};
@@ -288,4 +290,26 @@ fn conditions_are_maps_by_type_with_the_bounds_of_kubernetes() {
     }
     assert_eq!(schema("DNSRecordSet", "status.recordSets")["x-kubernetes-list-type"], Value::Null);
     assert!(!printed().contains("nullable"), "optional must not become nullable");
+}
+
+/// A keyword that is not looked at would let through what an API server refuses.
+#[test]
+fn manifests_are_held_against_every_keyword_of_a_spec() {
+    fn words(schema: &Value, out: &mut BTreeSet<String>) {
+        let Some(members) = schema.as_object() else { return };
+        for (word, value) in members {
+            out.insert(word.clone());
+            match word.as_str() {
+                "properties" => value.as_object().unwrap().values().for_each(|v| words(v, out)),
+                "items" | "additionalProperties" => words(value, out),
+                _ => {}
+            }
+        }
+    }
+    let mut used = BTreeSet::new();
+    for kind in ["DNSZoneClass", "DNSZone", "DNSRecordSet"] {
+        words(&version(kind)["schema"]["openAPIV3Schema"]["properties"]["spec"], &mut used);
+    }
+    let known: BTreeSet<String> = api::schema::KEYWORDS.iter().map(|w| (*w).to_owned()).collect();
+    assert_eq!(used, known);
 }

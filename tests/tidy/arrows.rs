@@ -4,14 +4,14 @@ use super::Finding;
 use super::scan::{code, paths};
 
 /// Each module of the crate, in the order of `lib.rs`, with the modules that it may name besides itself.
-pub(crate) const MODULES: [(&str, &[&str]); 14] = [
+pub(crate) const MODULES: [(&str, &[&str]); 15] = [
     ("admin", &["api", "cluster", "dns", "lease", "metrics", "plan", "sync", "trigger"]),
     ("api", &["dns"]),
     (
         "cli",
         &[
-            "admin", "api", "cluster", "config", "dns", "fence", "lease", "metrics", "plan",
-            "powerdns", "sync", "trigger",
+            "admin", "api", "cluster", "config", "dns", "fence", "lease", "metrics", "offline",
+            "plan", "powerdns", "sync", "trigger",
         ],
     ),
     ("cluster", &["api", "fence", "metrics", "plan"]),
@@ -21,6 +21,7 @@ pub(crate) const MODULES: [(&str, &[&str]); 14] = [
     ("lease", &["cluster", "config", "fence", "metrics"]),
     // Counters take their figures from a pass's summary.
     ("metrics", &["api", "plan"]),
+    ("offline", &["api", "dns", "metrics", "plan", "powerdns", "sync"]),
     ("plan", &["api", "dns"]),
     ("powerdns", &["api", "config", "dns", "fence", "metrics", "plan"]),
     ("sync", &["cluster", "dns", "metrics", "plan", "powerdns"]),
