@@ -52,7 +52,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// How a plan is printed.
+/// How an explanation is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people.

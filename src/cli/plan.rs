@@ -3,14 +3,28 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
 
 use super::manifests::offline;
-use super::{DIFFERS, FAILED, Output, StartError, syncer};
+use super::{DIFFERS, FAILED, StartError, syncer};
 use crate::config::Config;
 use crate::fence::Fence;
 use crate::plan::document::Document;
+use crate::plan::markdown::Markdown;
 use crate::plan::print::Printed;
+
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: one JSON object.
+    Json,
+    /// For a comment on a change: a table a zone, what goes first; at most 60,000 characters.
+    Markdown,
+}
 
 /// What is asked of `plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,14 +65,11 @@ pub async fn plan(
         }
     };
     let dialect = snapshot.dialect();
+    let document = || Document::of(&plan, dialect);
     match asked.output {
         Output::Text => print!("{}", Printed { plan: &plan, dialect }),
-        Output::Json => {
-            println!(
-                "{}",
-                serde_json::to_string(&Document::of(&plan, dialect)).unwrap_or_default()
-            );
-        }
+        Output::Json => println!("{}", serde_json::to_string(&document()).unwrap_or_default()),
+        Output::Markdown => print!("{}", Markdown(&document())),
     }
     Ok(if plan.holds() {
         FAILED

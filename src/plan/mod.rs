@@ -24,6 +24,7 @@ pub mod explain;
 pub mod guard;
 pub mod import;
 mod index;
+pub mod markdown;
 pub mod memory;
 pub mod note;
 pub mod objects;

@@ -24,6 +24,13 @@ async fn plan(estate: &Estate) -> (Option<i32>, String) {
     let data = daemon::command(&estate.config, &["plan", "-o", "json"]).await;
     assert_eq!(data.code, first.code);
     assert_same(&serde_json::from_str(&data.stdout).unwrap(), &first.stdout);
+    let comment = daemon::command(&estate.config, &["plan", "-o", "markdown"]).await;
+    assert_eq!(comment.code, first.code);
+    let rows = comment.stdout.lines().filter(|l| l.starts_with("| **delete** |")).count();
+    let gone = first.stdout.lines().filter(|l| l.starts_with("delete ")).count();
+    assert!(comment.stdout.starts_with("### DNS: "), "{}", comment.stdout);
+    let zones = comment.stdout.matches("the zone is deleted").count();
+    assert_eq!(rows + zones, gone, "{}", comment.stdout);
     let text = first.stdout.replace(&estate.namespace, "NS");
     (first.code, text)
 }

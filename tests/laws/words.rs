@@ -6,6 +6,7 @@ use dns_syncd::dns::rdata::Dialect;
 use dns_syncd::plan::brakes::Brakes;
 use dns_syncd::plan::document::Document;
 use dns_syncd::plan::events::Event;
+use dns_syncd::plan::markdown::Markdown;
 use dns_syncd::plan::print::Printed;
 use dns_syncd::plan::release::Released;
 use dns_syncd::plan::summary::Summary;
@@ -171,6 +172,8 @@ fn one_world_is_told_in_full() {
     write!(out, "{}", Printed { plan: &plan, dialect }).unwrap();
     out += "\n# the plan as data\n";
     document(&mut out, &plan, dialect);
+    out += "\n# the plan as Markdown\n";
+    write!(out, "{}", Markdown(&Document::of(&plan, dialect))).unwrap();
     out += "\n# the figures of the plan\n";
     json(&mut out, &Summary::planned(&plan));
     out += "\n# after a pass in which all of PowerDNS failed\n";
@@ -281,4 +284,55 @@ fn what_follows_a_mark_is_not_told_to_wait() {
     let waits = Document::of(&plan, scene.world.snapshot().dialect()).waits;
     let sets = waits.iter().filter(|wait| wait.kind == "DNSRecordSet");
     assert_eq!(sets.map(|wait| wait.object.as_str()).collect::<Vec<_>>(), ["ns/loser"]);
+}
+
+fn markdown(scene: &Scene) -> String {
+    Markdown(&Document::of(&scene.plan(), scene.world.snapshot().dialect())).to_string()
+}
+
+/// What others wrote neither marks anything up nor ends a cell.
+#[test]
+fn markdown_shows_texts_as_they_are() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.rest();
+    scene.set(
+        "s",
+        "a",
+        "TXT",
+        &[("t", "| `@team` <b> ~~x~~ [l](http://x)"), ("x", &"y".repeat(900))],
+    );
+    let told = markdown(&scene);
+    let row = |name: &str| told.lines().find(|l| l.contains(name)).unwrap();
+    let text = "| create | <code>t.a.test.</code> | TXT |  | <code>300 &#34;&#124; &#96;&#64;team&#96; &#60;b&#62; \
+                &#126;&#126;x&#126;&#126; &#91;l&#93;&#40;http://x&#41;&#34;</code> | <code>ns/s</code> |";
+    assert_eq!(row("t.a.test."), text);
+    let long = row("x.a.test.");
+    assert!(long.contains("more characters") && long.len() < 500, "{long}");
+}
+
+/// However much there is, there is an end to it, and what goes is shown first.
+#[test]
+fn markdown_has_a_bound_that_hides_no_delete() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.zone("b", "b.test", "ours");
+    scene.set("gone", "b", "A", &[("gone", "192.0.2.1")]);
+    scene.rest();
+    scene.delete("dnsrecordsets", "gone");
+    let names: Vec<String> = (0..2000).map(|n| format!("n{n}")).collect();
+    let many: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "192.0.2.1")).collect();
+    scene.set("many", "a", "A", &many);
+    let bad: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "no address")).collect();
+    scene.set("waits", "b", "A", &bad);
+    let told = markdown(&scene);
+    assert!(told.len() < 65_536, "{}", told.len());
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "### DNS: 1 to delete, 2000 to create");
+    assert_eq!(lines[2], "#### <code>b.test.</code>");
+    assert!(lines[6].starts_with("| **delete** | <code>gone.b.test.</code> | A |"), "{}", lines[6]);
+    let shown = lines.iter().filter(|l| l.starts_with("| create |")).count();
+    let rest = format!("**{} more changes are not shown.**", 2000 - shown);
+    assert!(shown > 100 && lines.contains(&rest.as_str()), "{shown}");
+    assert!(lines.contains(&"| and 1981 more | | |"));
 }
