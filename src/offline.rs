@@ -68,6 +68,12 @@ impl Offline {
         Offline { manifests, powerdns, policy, limits, concurrency, metrics, memory }
     }
 
+    /// The clock and the counters.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
     /// Decides what would happen if these manifests were all that is declared, and writes nothing. Where PowerDNS is
     /// filled from a cluster, that is what its daemon would do once they were applied there and everything else was gone.
     pub async fn plan(&self) -> (Snapshot, Plan) {

@@ -21,6 +21,8 @@ mod import;
 mod manifests;
 #[path = "cli/plan.rs"]
 mod plan;
+#[path = "cli/progress.rs"]
+mod progress;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/usage.rs"]

@@ -3,6 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use super::progress::progress;
 use super::{FAILED, StartError, fence, syncer, terms};
 use crate::cluster;
 use crate::config::Config;
@@ -61,7 +62,10 @@ pub async fn cleanup(
 /// The exit code.
 async fn rounds(syncer: &Syncer, purge: bool, dry: bool, stop: &CancellationToken) -> u8 {
     for round in 0..ROUNDS {
-        let Some(snapshot) = gather(syncer, purge).await else {
+        let shown = progress("looking for what is left", &syncer.metrics);
+        let gathered = gather(syncer, purge).await;
+        drop(shown);
+        let Some(snapshot) = gathered else {
             return FAILED;
         };
         let found = decide(&snapshot, &syncer.policy);
@@ -74,7 +78,10 @@ async fn rounds(syncer: &Syncer, purge: bool, dry: bool, stop: &CancellationToke
         if dry {
             return if found.unread.is_empty() { 0 } else { FAILED };
         }
-        if !take_away(syncer, &snapshot, &found).await || stop.is_cancelled() {
+        let shown = progress("taking it away", &syncer.metrics);
+        let taken = take_away(syncer, &snapshot, &found).await;
+        drop(shown);
+        if !taken || stop.is_cancelled() {
             return FAILED;
         }
     }

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::progress;
 use super::{FAILED, Output, StartError, syncer};
 use crate::config::Config;
 use crate::dns::name::Name;
@@ -51,7 +52,10 @@ pub async fn explain(
         |e: crate::dns::name::NameError| StartError::Setup { what: "NAME", why: e.to_string() };
     let name = Name::parse(&asked.name).map_err(wrong)?;
     let syncer = syncer(config, &Fence::default(), stop).await?;
-    let (snapshot, plan) = match syncer.plan().await {
+    let shown = progress("looking", &syncer.metrics);
+    let planned = syncer.plan().await;
+    drop(shown);
+    let (snapshot, plan) = match planned {
         Ok(planned) => planned,
         Err(error) => {
             tracing::error!(%error, "nothing is explained: the cluster's state could not be read");

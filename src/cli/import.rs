@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::progress::progress;
 use super::{FAILED, StartError, server};
 use crate::config::Config;
 use crate::dns::name::Name;
@@ -49,14 +50,16 @@ pub async fn import(
 ) -> Result<u8, StartError> {
     let failed = |what, why: String| StartError::Setup { what, why };
     let domain = Name::parse(&asked.zone).map_err(|e| failed("ZONE", e.to_string()))?;
-    let metrics = Metrics::new().map_err(|e| failed("metrics", e.to_string()))?;
-    let client = server(config, Arc::new(metrics), stop)?;
+    let metrics = Arc::new(Metrics::new().map_err(|e| failed("metrics", e.to_string()))?);
+    let client = server(config, metrics.clone(), stop)?;
     let naming = Naming {
         namespace: asked.namespace.clone(),
         class: asked.class.clone(),
         zone: asked.name.clone().unwrap_or_else(|| usual_name(&domain)),
     };
+    let shown = progress("reading", &metrics);
     let read = read(&client, &domain).await;
+    drop(shown);
     let made = read.and_then(|(contents, below)| manifests(&domain, &contents, &below, &naming));
     let imported = match made {
         Ok(imported) => imported,

@@ -9,6 +9,7 @@ pub mod import;
 pub mod manifests;
 pub mod once;
 pub mod plan;
+mod progress;
 pub mod run;
 
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::manifests::offline;
+use super::progress::progress;
 use super::{FAILED, StartError, fence, syncer, terms};
 use crate::config::Config;
 use crate::lease::Candidate;
@@ -82,7 +83,10 @@ async fn on_cluster(
         }
     }
     syncer.asked(Ask { released: Released::digests(released), ..Ask::default() }).await;
-    let pass = async || syncer.pass().await.map(|passed| passed.summary).map_err(unread).ok();
+    let pass = async || {
+        let _shown = progress("a pass", &syncer.metrics);
+        syncer.pass().await.map(|passed| passed.summary).map_err(unread).ok()
+    };
     rounds(config, pass, stop).await
 }
 

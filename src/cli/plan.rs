@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
 
 use super::manifests::offline;
+use super::progress::progress;
 use super::{DIFFERS, FAILED, StartError, syncer};
 use crate::config::Config;
 use crate::fence::Fence;
@@ -47,7 +48,10 @@ pub async fn plan(
     stop: &CancellationToken,
 ) -> Result<u8, StartError> {
     let planned = if let Some(folder) = &asked.manifests {
-        let (snapshot, plan) = offline(config, folder, stop)?.plan().await;
+        let offline = offline(config, folder, stop)?;
+        let shown = progress("planning", offline.metrics());
+        let (snapshot, plan) = offline.plan().await;
+        drop(shown);
         if snapshot.server.capabilities.is_some_and(|c| !c.comments) {
             tracing::warn!(
                 "this server keeps no comments: what no manifest declares any more is not known as ours"
@@ -55,7 +59,9 @@ pub async fn plan(
         }
         Ok((snapshot, plan))
     } else {
-        syncer(config, &Fence::default(), stop).await?.plan().await
+        let syncer = syncer(config, &Fence::default(), stop).await?;
+        let _shown = progress("planning", &syncer.metrics);
+        syncer.plan().await
     };
     let (snapshot, plan) = match planned {
         Ok(planned) => planned,

@@ -138,6 +138,12 @@ impl Metrics {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Requests to PowerDNS so far, and writes to the API server.
+    #[must_use]
+    pub fn requests(&self) -> (u64, u64) {
+        (self.traffic.powerdns_sent(), self.traffic.kubernetes_written())
+    }
+
     /// An answer came in, or something else went forward.
     pub fn moved(&self) {
         self.moved.store(self.now(), Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! Series of what goes in and out: requests to both servers, what the limits cost, nudges.
 
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{CounterVec, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
 /// Upper bounds of a request's duration, in seconds: a list of one zone on loopback to the longest time-out that is sensible.
@@ -58,4 +60,25 @@ impl Traffic {
             )?,
         })
     }
+
+    /// Requests to PowerDNS, whatever became of them.
+    pub(super) fn powerdns_sent(&self) -> u64 {
+        sum(&self.powerdns)
+    }
+
+    /// Writes to the API server, whatever became of them.
+    pub(super) fn kubernetes_written(&self) -> u64 {
+        sum(&self.kubernetes)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count is whole and not negative"
+)]
+fn sum(series: &IntCounterVec) -> u64 {
+    let families = series.collect();
+    let all = families.iter().flat_map(MetricFamily::get_metric);
+    all.map(|metric| metric.get_counter().get_value() as u64).sum()
 }

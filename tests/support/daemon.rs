@@ -119,6 +119,21 @@ pub async fn command(config: &ConfigFile, arguments: &[&str]) -> Output {
     end(&mut config.spawn(arguments)).await
 }
 
+/// The same on a terminal; standard output has everything that the terminal got.
+pub async fn on_terminal(config: &ConfigFile, arguments: &[&str]) -> Output {
+    let path = config.path();
+    let all =
+        [&[env!("CARGO_BIN_EXE_dns-syncd")], arguments, &["--config", path.to_str().unwrap()]];
+    let mut command = process::command("script");
+    command
+        .args(["--quiet", "--return", "--command", &all.concat().join(" "), "/dev/null"])
+        .env("KUBECONFIG", &config.kubeconfig)
+        .env("TERM", "xterm");
+    forget_surroundings(&mut command);
+    let name = format!("terminal-{}", random());
+    end(&mut Process::spawn(&name, command, config.folder.path())).await
+}
+
 /// `dns-syncd once`: one pass.
 pub async fn once(config: &ConfigFile) -> Output {
     command(config, &["once"]).await
