@@ -13,6 +13,7 @@ use crate::plan::batch::Limits;
 use crate::plan::by_name::{by_name, of_a_cluster};
 use crate::plan::guard::questions;
 use crate::plan::memory::Lesson;
+use crate::plan::prints::Prints;
 use crate::plan::release::Released;
 use crate::plan::snapshot::Cluster;
 use crate::plan::statuses::StatusWrite;
@@ -109,8 +110,9 @@ impl Offline {
         };
         let applied = apply(&target, &snapshot, &plan, memory.turn).await;
         let aftermath = plan::settle(&plan, &applied, &wall_clock().to_string());
-        let proven = &aftermath.proven;
-        let lesson = Lesson { snapshot: &snapshot, plan: &plan, applied: &applied, proven };
+        let (snapshot, prints) = (&snapshot, &Prints::default());
+        let lesson =
+            Lesson { snapshot, prints, plan: &plan, applied: &applied, aftermath: &aftermath };
         memory.learn(lesson, self.now(), rand::random::<f64>);
         Ok(Passed { summary: aftermath.summary, statuses: aftermath.statuses })
     }
@@ -130,7 +132,8 @@ impl Offline {
             turn: memory.turn,
             resting: memory.resting(self.now()),
         };
-        let server = powerdns::read(&self.powerdns, &reading, || self.now()).await;
+        let server =
+            powerdns::read(&self.powerdns, &reading, |_| BTreeSet::new(), || self.now()).await;
         Snapshot { cluster: self.cluster(), server }
     }
 

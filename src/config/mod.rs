@@ -16,10 +16,10 @@ mod incumbent;
 mod keys;
 mod layers;
 mod problem;
+mod secret;
 mod value;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -28,6 +28,7 @@ use std::time::Duration;
 pub use election::{LeaderElection, MARGIN, Pod};
 pub use keys::{KEYS, Key};
 pub use problem::{Error, Errors, Origin};
+pub use secret::Secret;
 pub use value::is_authority;
 
 use layers::{API_KEY_VARIABLE, Layers, Setting};
@@ -127,36 +128,6 @@ pub enum ApiKey {
     File(PathBuf),
     /// Neither was given. [`Config::load`] refuses that, so it hands out no such configuration.
     Missing,
-}
-
-/// A text that neither `Debug` nor `Display` shows.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Hides a text.
-    #[must_use]
-    pub fn new(text: String) -> Secret {
-        Secret(text)
-    }
-
-    /// The text, for the one place that sends or compares it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(secret)")
-    }
 }
 
 /// How much of the API server may be used.

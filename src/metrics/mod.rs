@@ -96,10 +96,7 @@ impl Metrics {
             held: gauge("held", "Names and deletions that wait for another reason.")?,
             left_alone: gauge("rrsets_left_alone", "RRsets that nobody declares and that stay.")?,
             orphans: gauge("orphan_zones", "Zones with our mark whose DNSZone is gone.")?,
-            holds: gauge(
-                "deletion_holds",
-                "Brakes that hold deletes until somebody releases them.",
-            )?,
+            holds: gauge("deletion_holds", "Brakes that hold deletes until they are released.")?,
             backed_off_zones: gauge("backed_off_zones", "Zones that wait for their next try.")?,
             backed_off_names: gauge("backed_off_names", "Names that wait for their next try.")?,
             in_vain: gauge(
