@@ -38,6 +38,8 @@ mod gaps;
 mod garbage;
 #[path = "pass/honesty.rs"]
 mod honesty;
+#[path = "pass/huge.rs"]
+mod huge;
 #[path = "pass/identity.rs"]
 mod identity;
 #[path = "pass/outages.rs"]

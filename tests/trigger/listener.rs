@@ -108,6 +108,24 @@ async fn a_body_is_read_to_64_kib_and_no_further() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_head_is_read_to_16_kib_and_no_further() {
+    let estate = Estate::new("head").await;
+    let daemon = daemon::run(&estate.config).await;
+    for (length, told) in [(8_000, "HTTP/1.1 200 "), (20_000, "HTTP/1.1 431 ")] {
+        let mut stream = TcpStream::connect(address(&estate.config)).await.unwrap();
+        let filler = "x".repeat(length);
+        let head = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nX: {filler}\r\n\r\n");
+        // The listener may have answered and closed by now.
+        let _ = stream.write_all(head.as_bytes()).await;
+        let mut answer = [0; 64];
+        let read = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..read]);
+        assert!(answer.starts_with(told), "{length}: {answer}");
+    }
+    assert_eq!(daemon.get("/healthz").await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_those_of_a_scraper() {
     let estate = Estate::new("metrics").await;
     estate.zone("z", "metrics.example").await;
