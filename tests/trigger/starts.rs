@@ -1,5 +1,6 @@
 //! A start into a world that is not ready: the daemon waits, says so, and needs no push when the world is.
 
+use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::daemon::{self, Running};
@@ -75,17 +76,18 @@ async fn what_is_missing_at_the_start_is_said_once_and_waited_for() {
         (Box::new(of) as Box<dyn Fn(&Request) -> bool + Send + Sync>, Action::Reset)
     };
     let (kubernetes, powerdns) = ("the cluster's state could not be read", "could not be read");
-    for (what, (matches, action), said) in [
+    let cases = [
         ("api", reset(Server::Kubernetes), kubernetes),
         ("kinds", missing("/dnsrecordsets"), kubernetes),
         ("crds", missing("/customresourcedefinitions"), kubernetes),
         ("powerdns", reset(Server::PowerDns), powerdns),
-    ] {
+    ];
+    join_all(cases.map(|(what, (matches, action), said)| async move {
         let estate = Estate::new(what).await;
         estate.zone("z", &format!("{what}.example")).await;
         estate.recorder.inject(Fault { matches, action, times: None });
         let daemon = daemon::run(&estate.config).await;
-        wait_for_passes(&daemon, 4.0).await;
+        wait_for_passes(&daemon, 3.0).await;
         // Of PowerDNS the line of the one who reads it, and that of the pass that it was to serve.
         let lines = if what == "powerdns" { 2 } else { 1 };
         assert_eq!(warned(&daemon, said), lines, "{what}: {}", daemon.log());
@@ -95,7 +97,8 @@ async fn what_is_missing_at_the_start_is_said_once_and_waited_for() {
             estate.pdns.has_zone(&format!("{what}.example")).await.then_some(())
         })
         .await;
-    }
+    }))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
