@@ -12,6 +12,8 @@ mod support;
 
 #[path = "chart/alerts.rs"]
 mod alerts;
+#[path = "chart/cleanup.rs"]
+mod cleanup;
 #[path = "chart/crds.rs"]
 mod crds;
 #[path = "chart/helm.rs"]

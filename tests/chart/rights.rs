@@ -21,7 +21,7 @@ const EVERYWHERE: [&str; 3] = ["plan", "--set", "namespaces="];
 type Right = (String, String, String);
 
 /// What the roles of a rendering allow.
-fn granted(documents: &[Value]) -> BTreeSet<Right> {
+pub(crate) fn granted(documents: &[Value]) -> BTreeSet<Right> {
     let mut out = BTreeSet::new();
     let texts = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
@@ -66,57 +66,82 @@ fn needed(request: &Request) -> Right {
 }
 
 /// A namespace, its own PowerDNS, and the daemon with the chart's `ServiceAccount`.
-struct World {
-    client: kube::Client,
-    namespace: String,
+pub(crate) struct World {
+    pub(crate) client: kube::Client,
+    pub(crate) namespace: String,
     class: String,
-    recorder: Recorder,
-    config: ConfigFile,
-    _pdns: Pdns,
-    _proxies: (Proxy, Proxy),
-    _folder: Folder,
+    pub(crate) recorder: Recorder,
+    pub(crate) config: ConfigFile,
+    pub(crate) pdns: Pdns,
+    proxies: (Proxy, Proxy),
+    folder: Folder,
+}
+
+/// A configuration with the token of the documents' `ServiceAccount`, which it creates.
+async fn with_account(
+    namespace: &str,
+    documents: &[Value],
+    pdns: &Pdns,
+    (to_pdns, to_api): &(Proxy, Proxy),
+    folder: &Folder,
+) -> ConfigFile {
+    let api = ApiServer::shared();
+    let account = only(documents, "ServiceAccount");
+    objects::apply(&api.client().await, account).await;
+    let account = account["metadata"]["name"].as_str().unwrap();
+    let token = api.kubectl(&["create", "token", account, "--namespace", namespace]);
+    let kubeconfig = apiserver::kubeconfig(to_api.url(), None, token.trim());
+    let kubeconfig = folder.write(&format!("{account}.kubeconfig"), &kubeconfig);
+    daemon::config(&kubeconfig, to_pdns.url(), pdns.key(), "test", namespace)
+        .with("powerdns.requestTimeout", json!("1s"))
+        .with("leaderElection", json!({"leaseNamespace": namespace}))
 }
 
 impl World {
     /// The `ServiceAccount` exists, and nothing is granted yet.
-    async fn new(namespace: &str, documents: &[Value]) -> World {
+    pub(crate) async fn new(namespace: &str, documents: &[Value]) -> World {
         let api = ApiServer::shared();
         let client = api.client().await;
-        objects::apply(&client, only(documents, "ServiceAccount")).await;
         let class = format!("rights-{}", random());
         objects::create(&client, &objects::class(&class, &["ns1.example.net."])).await;
         let (pdns, recorder) = (Pdns::sqlite().await, Recorder::default());
         let to_pdns = Proxy::to_pdns(&pdns.url(), &recorder).await;
         let to_api = Proxy::to_apiserver(api, &recorder).await;
-        let account = only(documents, "ServiceAccount")["metadata"]["name"].as_str().unwrap();
-        let token = api.kubectl(&["create", "token", account, "--namespace", namespace]);
+        let proxies = (to_pdns, to_api);
         let folder = Folder::new("rights");
-        let kubeconfig = apiserver::kubeconfig(to_api.url(), None, token.trim());
-        let kubeconfig = folder.write("kubeconfig", &kubeconfig);
-        let config = daemon::config(&kubeconfig, to_pdns.url(), pdns.key(), "test", namespace)
-            .with("powerdns.requestTimeout", json!("1s"))
-            .with("leaderElection", json!({"leaseNamespace": namespace}));
+        let config = with_account(namespace, documents, &pdns, &proxies, &folder).await;
         World {
             client,
             namespace: namespace.to_owned(),
             class,
             recorder,
             config,
-            _pdns: pdns,
-            _proxies: (to_pdns, to_api),
-            _folder: folder,
+            pdns,
+            proxies,
+            folder,
         }
     }
 
+    /// From now on commands have the `ServiceAccount` of these documents.
+    pub(crate) async fn change(&mut self, documents: &[Value]) {
+        let World { namespace, pdns, proxies, folder, .. } = &*self;
+        self.config = with_account(namespace, documents, pdns, proxies, folder).await;
+    }
+
     /// Binds the roles, and waits until they count: the authorizer follows in its own time.
-    async fn grant(&self, documents: &[Value]) {
+    pub(crate) async fn grant(&self, documents: &[Value]) {
+        self.grant_for(documents, &["once"]).await;
+    }
+
+    /// The same for a command.
+    pub(crate) async fn grant_for(&self, documents: &[Value], command: &[&str]) {
         for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
             for object in of_kind(documents, kind) {
                 objects::apply(&self.client, object).await;
             }
         }
         wait_for("the rights count", Duration::from_secs(20), || async {
-            let output = daemon::once(&self.config).await;
+            let output = daemon::command(&self.config, command).await;
             (!output.stderr.contains("forbidden")).then_some(())
         })
         .await;
@@ -126,21 +151,25 @@ impl World {
         objects::delete(&self.client, &lease).await;
     }
 
-    async fn set(&self, name: &str, records: &[(&str, &str)]) -> Value {
+    pub(crate) async fn set(&self, name: &str, records: &[(&str, &str)]) -> Value {
         let records = estate::a_records(records);
         let set = objects::record_set(&self.namespace, name, "shop", "A", &records);
         objects::create(&self.client, &set).await
     }
 
-    async fn pass(&self, what: &str) {
+    pub(crate) async fn pass(&self, what: &str) {
         let output = daemon::once(&self.config).await;
         assert_eq!(output.code, Some(0), "{what}: {output:#?}");
     }
 
+    pub(crate) async fn zone(&self) -> Value {
+        let zone = objects::zone(&self.namespace, "shop", "shop.example", &self.class);
+        objects::create(&self.client, &zone).await
+    }
+
     /// The life of a zone: everything that the daemon does in Kubernetes happens in it.
     async fn live(&self) {
-        let zone = objects::zone(&self.namespace, "shop", "shop.example", &self.class);
-        let zone = objects::create(&self.client, &zone).await;
+        let zone = self.zone().await;
         let www = self.set("www", &[("www", "192.0.2.1")]).await;
         self.set("mail", &[("mail", "192.0.2.2")]).await;
         let gone = self.set("gone", &[("gone", "192.0.2.3")]).await;
@@ -176,19 +205,19 @@ impl World {
     }
 
     /// What was asked of the API server and forbidden by it.
-    fn forbidden(&self) -> Vec<Right> {
+    pub(crate) fn forbidden(&self) -> Vec<Right> {
         let requests = self.recorder.requests().into_iter();
         requests.filter(|r| r.status == Some(403)).map(|r| needed(&r)).collect()
     }
 
-    fn used(&self) -> BTreeSet<Right> {
+    pub(crate) fn used(&self) -> BTreeSet<Right> {
         let requests = self.recorder.requests().into_iter();
         requests.filter(|r| r.server == Server::Kubernetes).map(|r| needed(&r)).collect()
     }
 }
 
 /// Takes away what belongs to the whole cluster, which all tests share.
-async fn end(client: &kube::Client, documents: &[Value]) {
+pub(crate) async fn end(client: &kube::Client, documents: &[Value]) {
     for kind in ["ClusterRoleBinding", "ClusterRole"] {
         objects::delete(client, only(documents, kind)).await;
     }

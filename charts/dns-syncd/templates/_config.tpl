@@ -46,6 +46,9 @@ file. */}}
 {{- if and (gt (int .Values.replicas) 1) (not $config.leaderElection.enabled) -}}
 {{- fail "replicas: more than one needs config.leaderElection.enabled: without it each of them would write" -}}
 {{- end -}}
+{{- if and .Values.cleanupHook.purge (eq $config.policy.deletes "never") -}}
+{{- fail "cleanupHook.purge: config.policy.deletes is never: nothing may be deleted" -}}
+{{- end -}}
 {{- if and (eq $config.policy.orphanZones "delete") $config.namespaces -}}
 {{- fail "config.policy.orphanZones: delete needs an empty config.namespaces: a zone of a namespace that is not read looks like an orphan" -}}
 {{- end -}}

@@ -42,3 +42,8 @@ annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{- define "dns-syncd.image" -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag | printf ":%s" -}}
+{{- printf "%s%s" .Values.image.repository (empty .Values.image.digest | ternary $tag (printf "@%s" .Values.image.digest)) | quote -}}
+{{- end -}}

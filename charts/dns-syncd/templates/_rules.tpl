@@ -43,6 +43,17 @@
   # Of the Lease, where no other object is left: a zone whose DNSZone is gone. get: whether that is told already.
   verbs: [get, create]
 {{- end }}
+{{/* The same of the command `cleanup`: tests/chart/cleanup.rs. */}}
+{{- define "dns-syncd.rules.cleanup.objects" }}
+- apiGroups: [dns.networking.miloapis.com]
+  resources: [dnsrecordsets, dnszones]
+  verbs: [list, patch]
+{{- end }}
+{{- define "dns-syncd.rules.cleanup.cluster" }}
+- apiGroups: [dns.networking.miloapis.com]
+  resources: [dnszoneclasses]
+  verbs: [list]
+{{- end }}
 {{- define "dns-syncd.subjects" }}
 subjects:
   - kind: ServiceAccount
