@@ -315,7 +315,7 @@ fn render(set: &Value, raw: &str, domain: &str) -> (i64, Vec<String>) {
         let content = match rtype {
             "A" | "AAAA" => content.to_owned(),
             "CNAME" | "ALIAS" | "NS" | "PTR" => dotted(content),
-            "TXT" => format!("\"{}\"", content.replace(';', "\\;")),
+            "TXT" => quoted(content),
             "MX" => format!("{} {}", entry["preference"], dotted(text(entry, "/exchange"))),
             "SOA" => format!(
                 "{} {} {} 10800 3600 604800 3600",
@@ -333,6 +333,14 @@ fn render(set: &Value, raw: &str, domain: &str) -> (i64, Vec<String>) {
         out.truncate(1);
     }
     (ttl, out)
+}
+
+/// A text as it sends it: what is quoted already as it is, and no semicolon escaped twice.
+fn quoted(text: &str) -> String {
+    if text.len() > 1 && text.starts_with('"') && text.ends_with('"') {
+        return text.to_owned();
+    }
+    format!("\"{}\"", text.replace("\\;", ";").replace(';', "\\;"))
 }
 
 fn items(set: &Value) -> BTreeSet<Item> {
