@@ -53,7 +53,9 @@ pub fn by_name(snapshot: &mut Snapshot, policy: &Policy) {
             }
         }
         rename(zone, policy);
-        if let Some(home) = home {
+        // An account that is somebody's text stays theirs.
+        let marked = matches!(Mark::read(&zone.account, policy), Mark::Ours(_));
+        if let Some(home) = home.filter(|_| marked) {
             zone.account = mark(&policy.owner_id, &home.uid);
         }
     }
@@ -62,14 +64,14 @@ pub fn by_name(snapshot: &mut Snapshot, policy: &Policy) {
     cluster.sets.retain(|set| seen.insert(set.meta.uid.clone()));
 }
 
-/// The DNSZone that a zone with our mark belongs to.
+/// The DNSZone that a PowerDNS zone belongs to.
 struct Home {
     uid: String,
     name: String,
 }
 
-/// The one that declares the domain; among several the one that what is noted there names. A zone whose domain no manifest
-/// declares goes with its DNSZone, which is added.
+/// The one that declares the domain; among several the one that what is noted there names. A zone with our mark, or with
+/// notes of ours, whose domain no manifest declares goes with its DNSZone, which is added.
 fn home(
     cluster: &mut Cluster,
     domain: &Name,
@@ -77,29 +79,35 @@ fn home(
     noted: &BTreeMap<ObjectKey, RecordType>,
     policy: &Policy,
 ) -> Option<Home> {
-    let Mark::Ours(digits) = Mark::read(&zone.account, policy) else { return None };
+    let marked = match Mark::read(&zone.account, policy) {
+        Mark::Ours(digits) => Some(uid_of_digits(&digits)?),
+        Mark::None | Mark::FreeText if !noted.is_empty() => None,
+        Mark::None | Mark::FreeText | Mark::Other => return None,
+    };
     // With `namespaces`, only notes tell whose a mark is.
-    let hidden =
-        !policy.namespaces.is_empty() && (noted.is_empty() || notes_elsewhere(zone, policy));
+    let all = policy.namespaces.is_empty();
+    if !all && (noted.is_empty() || notes_elsewhere(zone, policy)) {
+        return None;
+    }
     let of_domain =
         |z: &&Zone| z.domain.as_deref().and_then(|d| Name::parse(d).ok()).as_ref() == Some(domain);
     let named = |namespace: &str, name: &str| {
         let set = |s: &&RecordSet| s.meta.namespace == namespace && s.zone.as_deref() == Some(name);
         cluster.sets.iter().filter(set).any(|s| noted.contains_key(&s.meta.key()))
     };
-    let mut candidates: Vec<&Zone> = cluster.zones.iter().filter(of_domain).collect();
-    candidates.sort_by_key(|z| (!named(&z.meta.namespace, &z.meta.name), z.meta.key()));
-    if hidden {
-        return None;
-    }
-    if let Some(zone) = candidates.first() {
+    let first = |z: &&Zone| (!named(&z.meta.namespace, &z.meta.name), z.meta.key());
+    if let Some(zone) = cluster.zones.iter().filter(of_domain).min_by_key(first) {
         return Some(Home { uid: zone.meta.uid.clone(), name: zone.meta.name.clone() });
     }
     let key = removed_name(cluster, domain, noted);
-    let meta = terminating(&key, uid_of_digits(&digits)?, FINALIZER_ZONE);
+    let uid = marked.unwrap_or_else(|| uid(&policy.owner_id, KIND_ZONE, &key));
+    let meta = terminating(&key, uid, FINALIZER_ZONE);
     let home = Home { uid: meta.uid.clone(), name: meta.name.clone() };
+    // It was served, so its class was one of ours.
+    let ours = cluster.classes.iter().find(|c| policy.controller_names.contains(&c.controller));
+    let class = ours.map(|class| class.name.clone());
     let (domain, status) = (Some(domain.as_str().to_owned()), ZoneStatus::default());
-    cluster.zones.push(Zone { meta, domain, class: Some(String::new()), status });
+    cluster.zones.push(Zone { meta, domain, class, status });
     Some(home)
 }
 

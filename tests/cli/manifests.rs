@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::Folder;
 use crate::support::daemon::{self, Output};
-use crate::support::estate::{Estate, a_records};
+use crate::support::estate::{Estate, a_records, native};
 use crate::support::objects;
 use crate::support::recorder::Server;
 
@@ -189,6 +189,27 @@ async fn what_a_moved_set_leaves_is_planned() {
     let cluster = daemon::plan(&estate.config).await;
     assert_eq!((code, text), (cluster.code, cluster.stdout.replace(&estate.namespace, "NS")));
     assert_eq!(code, Some(1));
+}
+
+/// The records of a DNSZone go with it, also where its zone is somebody's by its `account`, and so is never deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_that_is_not_marked_is_planned_as_the_daemon_ends_it() {
+    let estate = Estate::noted("texted").await;
+    estate.pdns.create_zone(&native("texted.example.", json!([]))).await;
+    estate.pdns.put_zone("texted.example", &json!({"account": "billing: ACME"})).await;
+    let zone = estate.zone("z", "texted.example").await;
+    estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.a("more", "z", &[("more", "192.0.2.2")]).await;
+    estate.once().await;
+    let files = Files::new();
+    dump(&estate, &files).await;
+    assert_eq!(files.plan(&estate).await, (Some(0), "nothing to change\n".to_owned()));
+    files.remove("zones/z.yaml");
+    let (code, text) = files.plan(&estate).await;
+    estate.delete(&zone).await;
+    let cluster = daemon::plan(&estate.config).await;
+    assert_eq!((code, &text), (cluster.code, &cluster.stdout.replace(&estate.namespace, "NS")));
+    assert_eq!(text.lines().filter(|l| l.starts_with("delete ")).count(), 2, "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
