@@ -1,0 +1,87 @@
+//! Manifests against a PowerDNS that a daemon fills from a cluster: the cluster's objects without anything that only the
+//! cluster knows plan to what the daemon plans.
+
+use dns_syncd::api::manifest::uid;
+use dns_syncd::api::object::{Meta, RecordSetStatus, ZoneStatus};
+use dns_syncd::plan::by_name::by_name;
+use dns_syncd::plan::note::Note;
+use dns_syncd::plan::{Memory, Plan, decide};
+
+use crate::model::Comment;
+use crate::scenario::OWNER;
+use crate::scene::{Scene, changes};
+
+/// What the files of the objects would plan to, without those of these names.
+fn planned(scene: &Scene, without: &[&str]) -> Plan {
+    let mut snapshot = scene.world.snapshot();
+    let owner = scene.policy.owner_id.clone();
+    let known = |kind: &str, meta: &mut Meta| {
+        meta.uid = uid(&owner, kind, &meta.key());
+        meta.created = 0;
+        meta.owners.clear();
+    };
+    let cluster = &mut snapshot.cluster;
+    cluster.zones.retain(|zone| !without.contains(&zone.meta.name.as_str()));
+    cluster.sets.retain(|set| !without.contains(&set.meta.name.as_str()));
+    for zone in &mut cluster.zones {
+        known("DNSZone", &mut zone.meta);
+        zone.status = ZoneStatus::default();
+    }
+    for set in &mut cluster.sets {
+        known("DNSRecordSet", &mut set.meta);
+        set.status = RecordSetStatus::default();
+    }
+    by_name(&mut snapshot, &scene.policy);
+    decide(&snapshot, &Memory::default(), &scene.policy)
+}
+
+/// Two DNSZones of one domain, two record sets of one name, a CNAME beside an A: each time the one that is first by name
+/// is not the one that has it.
+#[test]
+fn who_has_a_thing_keeps_it_among_files_too() {
+    let mut scene = Scene::new();
+    scene.zone("z", "a.test", "ours");
+    scene.set("s", "z", "A", &[("www", "192.0.2.1"), ("@", "192.0.2.1")]);
+    scene.rest();
+    scene.zone("a", "a.test", "ours");
+    scene.set("a-s", "a", "A", &[("www", "192.0.2.2")]);
+    scene.set("b-www", "z", "A", &[("www", "192.0.2.3")]);
+    scene.set("c-www", "z", "CNAME", &[("www", "t.test.")]);
+    scene.rest();
+    let plan = planned(&scene, &[]);
+    assert!(!plan.differs(), "{:?}", changes(&plan));
+    assert_eq!(changes(&plan), Vec::<String>::new());
+
+    // The holder's file goes, and its zone passes on.
+    let plan = planned(&scene, &["z", "s", "b-www", "c-www"]);
+    assert!(plan.zones.values().all(|zone| !zone.goes()), "{:?}", changes(&plan));
+    let text = format!("{:?}", changes(&plan));
+    assert!(text.contains("a.test. A"), "{text}");
+}
+
+/// With `namespaces`, a mark says nothing by itself: only what is noted beside it tells whose it is.
+#[test]
+fn files_of_some_namespaces_end_nothing_of_others() {
+    let mut scene = Scene::new();
+    scene.policy.namespaces = ["ns".to_owned()].into();
+    scene.zone("z", "a.test", "ours");
+    scene.set("s", "z", "A", &[("www", "192.0.2.1")]);
+    scene.rest();
+    for (apex, noted) in [("o.test.", true), ("p.test.", false)] {
+        scene.made(apex, &Scene::mark(apex));
+        let stored = scene.store(apex, &format!("www.{apex}"), "A", &["192.0.2.1"]);
+        let key = "other/s".parse().unwrap();
+        let note = Note::new(OWNER, &key, "u-other", "00".into()).to_comment(&[]);
+        let comment = Comment { account: note.account, content: note.content, modified_at: 0 };
+        stored.comments.extend(noted.then_some(comment));
+    }
+    let plan = planned(&scene, &[]);
+    assert_eq!(changes(&plan), Vec::<String>::new());
+    let gone: Vec<String> = planned(&scene, &["z", "s"])
+        .zones
+        .iter()
+        .filter(|(_, zone)| zone.goes())
+        .map(|(name, _)| name.to_string())
+        .collect();
+    assert_eq!(gone, ["a.test."]);
+}
