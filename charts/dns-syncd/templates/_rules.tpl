@@ -38,6 +38,8 @@
   resources: [leases]
   resourceNames: [{{ .Values.config.leaderElection.leaseName }}]
   verbs: [get, update]
+{{- end }}
+{{- define "dns-syncd.rules.events" }}
 - apiGroups: [events.k8s.io]
   resources: [events]
   # Of the Lease, where no other object is left: a zone whose DNSZone is gone. get: whether that is told already.
