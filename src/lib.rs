@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod offline;
 pub mod plan;
 pub mod powerdns;
+pub mod schedule;
 pub mod sync;
 pub mod telemetry;
 pub mod trigger;

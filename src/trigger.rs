@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
-use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::config::Interval;
 use crate::metrics::Metrics;
 use crate::plan::summary::{BRAKED, Summary};
 use crate::plan::view::View;
@@ -306,23 +304,4 @@ fn log(pass: u64, seconds: f64, summary: &Summary, before: Option<&Report>) {
     for what in summary.held.iter().take(20) {
         tracing::debug!(pass, what, "held");
     }
-}
-
-/// Starts the scheduler that pokes at every tick.
-///
-/// # Errors
-/// If the schedule cannot be set up.
-pub async fn schedule(
-    interval: &Interval,
-    trigger: &Trigger,
-) -> Result<JobScheduler, JobSchedulerError> {
-    let scheduler = JobScheduler::new().await?;
-    let poke = trigger.clone();
-    let job = match interval {
-        Interval::Every(every) => Job::new_repeated(*every, move |_, _| poke.poke())?,
-        Interval::Cron(expression) => Job::new(expression.as_str(), move |_, _| poke.poke())?,
-    };
-    scheduler.add(job).await?;
-    scheduler.start().await?;
-    Ok(scheduler)
 }

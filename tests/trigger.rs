@@ -28,6 +28,8 @@ mod starts;
 mod states;
 #[path = "trigger/storms.rs"]
 mod storms;
+#[path = "trigger/ticks.rs"]
+mod ticks;
 #[path = "trigger/unchanged.rs"]
 mod unchanged;
 #[path = "trigger/watch.rs"]

@@ -13,11 +13,14 @@ use crate::config::Config;
 use crate::fence::Fence;
 use crate::lease::identity::reached_at;
 use crate::lease::{Candidate, Standing, Terms};
+use crate::schedule::Schedule;
 use crate::sync::Syncer;
 use crate::trigger::{self, Trigger};
 
 /// Shortest time that nothing may move before `/healthz` fails, in milliseconds.
 const DEADLINE: u64 = 60_000;
+/// How late a tick may be before the scheduler counts as gone.
+const LATE: Duration = Duration::from_secs(30);
 /// Longest time that the listener's clients may take to finish once the daemon stops.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -37,7 +40,7 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     if elects {
         trigger.stand_by(None);
     }
-    let mut scheduler = trigger::schedule(&config.interval, &trigger)
+    let mut schedule = Schedule::start(&config.interval, &trigger)
         .await
         .map_err(|e| failed("the schedule of interval", e.to_string()))?;
     let forward =
@@ -55,15 +58,18 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     let mut listening = tokio::spawn(admin::serve(listener, admin, ended));
     let address = reached_at(config.http.advertise.as_deref(), config.pod.ip.as_deref(), port);
     let election = elects.then(|| (&fence, terms(config, &syncer, address.as_deref())));
-    let unasked = tokio::select! {
-        () = passes(election, &syncer, &trigger, stop) => None,
-        result = &mut listening => Some(result),
+    let (unasked, code) = tokio::select! {
+        () = passes(election, &syncer, &trigger, stop) => (None, 0),
+        result = &mut listening => (Some(result), FAILED),
+        () = schedule.died(LATE) => (None, FAILED),
     };
     drop(guard);
-    if let Err(error) = scheduler.shutdown().await {
+    if unasked.is_none() && code == FAILED {
+        tracing::error!("the scheduler's task died");
+    }
+    if let Err(error) = schedule.stop().await {
         tracing::warn!(%error, "the scheduler did not stop");
     }
-    let code = if unasked.is_some() { FAILED } else { 0 };
     let result = match unasked {
         Some(result) => result,
         None => tokio::time::timeout(DRAIN, &mut listening).await.unwrap_or_else(|_| {

@@ -18,6 +18,9 @@ pub struct View {
     /// PowerDNS' version; absent while it could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// What it can do; absent like its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Abilities>,
     /// Why PowerDNS could not be read at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
@@ -30,6 +33,18 @@ pub struct View {
     pub troubles: Vec<Trouble>,
     /// Zones with our mark whose DNSZone is gone.
     pub orphans: BTreeSet<Name>,
+}
+
+/// What a server can do, as far as passes turn on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Abilities {
+    /// It keeps comments, and so notes.
+    pub comments: bool,
+    /// Comments outlive their zone.
+    pub comments_outlive_zones: bool,
+    /// Writes go one at a time.
+    pub single_writer: bool,
 }
 
 /// One DNSZone.
@@ -58,6 +73,11 @@ impl View {
         let server = snapshot.server.capabilities;
         View {
             server: server.map(|c| c.version.to_string()),
+            capabilities: server.map(|c| Abilities {
+                comments: c.comments,
+                comments_outlive_zones: c.comments_outlive,
+                single_writer: c.single_writer,
+            }),
             unread: plan.blind.clone(),
             zones: plan.objects.iter().map(zone).collect(),
             holds: plan.holds.clone(),

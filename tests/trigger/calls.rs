@@ -88,6 +88,8 @@ async fn status_and_plan_are_for_administrators() {
     let zone = &seen["view"]["zones"][format!("{}/z", estate.namespace)];
     assert_eq!(zone, &json!({"domain": "admin.example.", "rrsets": 1}), "{seen}");
     assert!(seen["view"]["server"].as_str().unwrap().contains('.'), "{seen}");
+    let comments = &seen["view"]["capabilities"]["comments"];
+    assert_eq!(comments, estate.pdns.keeps_comments(), "{seen}");
 
     let (status, plan) = daemon.call(Method::GET, "/v1/plan", Some(&admin)).await;
     assert_eq!((status, &plan["differs"]), (200, &json!(false)), "{plan}");
