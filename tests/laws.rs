@@ -33,6 +33,8 @@ mod combinations;
 mod decisions;
 #[path = "laws/edits.rs"]
 mod edits;
+#[path = "laws/explaining.rs"]
+mod explaining;
 #[path = "laws/files.rs"]
 mod files;
 #[path = "laws/holding.rs"]

@@ -281,7 +281,9 @@ fn whose(
 ) -> String {
     let Some(zone) = zone else { return "none that is declared here or in PowerDNS".to_owned() };
     let object = |key: ObjectKey, why: &str| format!("DNSZone {key}{why}");
-    let holder = zones.holder(zone).map(|facts| {
+    // A DNSZone that is being deleted holds nothing any more, and what is there is its own all the same.
+    let ending = || zones.of_domain(zone).find(|facts| facts.standing == Standing::Terminating);
+    let holder = zones.holder(zone).or_else(ending).map(|facts| {
         let why = match &facts.standing {
             Standing::Served => String::new(),
             Standing::Waiting(reason, message) => format!(" ({reason}: {message})"),
