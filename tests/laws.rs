@@ -43,6 +43,8 @@ mod files;
 mod holding;
 #[path = "laws/holds.rs"]
 mod holds;
+#[path = "laws/importing.rs"]
+mod importing;
 #[path = "laws/lessons.rs"]
 mod lessons;
 #[path = "support/model.rs"]
