@@ -25,6 +25,8 @@
 
 #[path = "laws/braking.rs"]
 mod braking;
+#[path = "laws/census.rs"]
+mod census;
 #[path = "laws/cleaning.rs"]
 mod cleaning;
 #[path = "laws/cluster.rs"]

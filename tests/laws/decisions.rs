@@ -67,6 +67,27 @@ fn a_younger_type_yields_to_an_older_one_and_no_other_way() {
     assert!(said(&young, "second").starts_with(&format!("{CONFLICT}TXT of DNSRecordSet ns/first")));
 }
 
+/// What cannot be written any more keeps what is there, also from a younger claim of another type.
+#[test]
+fn a_slip_in_an_older_set_does_not_cost_it_its_name() {
+    let mut slip = scene(&[("first", "A", "192.0.2.1"), ("second", "TXT", "x")]);
+    slip.declare("first", &[("www", "nonsense")]);
+    retype(&mut slip, "second", "CNAME", "t.test");
+    assert_eq!(changes(&slip.plan()), Vec::<String>::new());
+    assert_eq!(said(&slip, "second"), format!("{CONFLICT}A of DNSRecordSet ns/first stays"));
+}
+
+/// The heir of a name writes over it: nothing is deleted that somebody declares.
+#[test]
+fn what_goes_of_one_set_passes_to_the_next() {
+    for (content, change) in [("192.0.2.1", "adopt"), ("192.0.2.2", "replace")] {
+        let mut passes = scene(&[("s", "A", "192.0.2.1")]);
+        passes.set("heir", "a", "A", &[("www", content)]);
+        passes.delete("dnsrecordsets", "s");
+        assert_eq!(changes(&passes.plan()), [format!("{change} a.test. www.a.test. A")]);
+    }
+}
+
 /// The condition of one tenant does not name another.
 #[test]
 fn what_stands_in_the_way_is_named_within_a_namespace_only() {
@@ -172,6 +193,15 @@ fn without_notes_a_set_loses_what_it_declared_or_had_programmed() {
     protect.store("a.test.", "www.a.test.", "A", &["192.0.2.77"]);
     protect.delete("dnsrecordsets", "s");
     assert_eq!(changes(&protect.plan()), both[..1]);
+    // With the TTL that its class gives it.
+    let mut bare = Scene::new();
+    bare.world.pdns.comments = false;
+    bare.policy.protect = true;
+    bare.zone("a", "a.test", "bare");
+    bare.set("s", "a", "A", &[("www", "192.0.2.1")]);
+    bare.rest();
+    bare.delete("dnsrecordsets", "s");
+    assert_eq!(changes(&bare.plan()), both[1..]);
     // Its status speaks of the zone that it refers to alone.
     let mut moved = noteless();
     moved.edit("dnsrecordsets", "s", |set| {

@@ -100,6 +100,24 @@ fn a_zone_that_is_made_again_says_so() {
     assert_eq!(pass(&mut scene, all_done), [again]);
 }
 
+/// What changes in a DNSZone's status beside its condition is no news, nor is another reason to wait.
+#[test]
+fn a_zone_tells_no_more_than_its_change_of_state() {
+    let mut scene = scene(&[("www", "192.0.2.1")]);
+    let told = |scene: &mut Scene| {
+        let plan = scene.plan();
+        let after = scene.settle(&plan, &all_done(&plan));
+        let written = after.statuses.iter().filter(|write| write.meta.name == "a").count();
+        let events = events(&after).into_iter().filter(|event| event.starts_with("a "));
+        (written, events.collect::<Vec<_>>())
+    };
+    scene.set("t", "a", "A", &[("t", "192.0.2.1")]);
+    assert_eq!(told(&mut scene), (1, vec![]), "the number of its records");
+    scene.edit("dnszones", "a", |zone| zone["status"]["conditions"][1]["reason"] = json!("X"));
+    scene.edit("dnszones", "a", |zone| zone["spec"]["dnsZoneClassName"] = json!("missing"));
+    assert_eq!(told(&mut scene), (1, vec![]), "it waited already");
+}
+
 #[test]
 fn other_deletes_that_are_held_are_news() {
     let mut scene = scene(&[("www", "192.0.2.1")]);
