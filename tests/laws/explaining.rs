@@ -1,7 +1,7 @@
 //! What `explain` tells of one name: who declares it, who has it and why, what PowerDNS holds, and what comes next.
 
 use dns_syncd::plan::brake;
-use dns_syncd::plan::brakes::Brakes;
+use dns_syncd::plan::brakes::{Brakes, Hold};
 use dns_syncd::plan::explain::{Explained, OneType, explain};
 use dns_syncd::plan::note::mark;
 use dns_syncd::plan::release::Released;
@@ -311,7 +311,7 @@ fn what_is_braked_is_told_at_the_end() {
     let brakes = Brakes { implicit_total: 0, ..scene.policy.brakes };
     let plan = brake(scene.plan(), &scene.world.snapshot(), brakes, &Released::default());
     let told = explain(&scene.world.snapshot(), &plan, &scene.policy, &name("x.a.test."), None);
-    let holds: Vec<String> = plan.holds.iter().map(|hold| hold.message()).collect();
+    let holds: Vec<String> = plan.holds.iter().map(Hold::message).collect();
     assert_eq!((told.holds.len(), &told.holds), (1, &holds));
     assert!(told.to_string().ends_with(&format!("\nbraked    {}\n", holds[0])), "{told}");
 }

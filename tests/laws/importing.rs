@@ -19,7 +19,9 @@ fn add(contents: &mut ZoneContents, at: &str, rtype: &str, records: &[&str]) {
 
 fn contents(rrsets: &[(&str, &str, &[&str])]) -> ZoneContents {
     let mut out = ZoneContents::default();
-    rrsets.iter().for_each(|(at, rtype, records)| add(&mut out, at, rtype, records));
+    for (at, rtype, records) in rrsets {
+        add(&mut out, at, rtype, records);
+    }
     out
 }
 
