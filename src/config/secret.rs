@@ -18,6 +18,12 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// A text in which it is not shown.
+    #[must_use]
+    pub fn hide_in(&self, text: &str) -> String {
+        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
+    }
 }
 
 impl fmt::Debug for Secret {

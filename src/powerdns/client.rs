@@ -289,11 +289,17 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let (_, text) = self.send(Method::GET, path, None).await?;
-        serde_json::from_str(&text).map_err(|e| {
-            let (why, begins) = (e.to_string(), text.chars().take(QUOTED).collect::<String>());
-            tracing::debug!(path, why, begins, "unreadable answer from PowerDNS");
-            Error::Malformed(why)
-        })
+        match serde_json::from_str(&text) {
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                // Only here: what can be read is contents, and a short key may be part of a name.
+                let why = self.keys.hide_in(&error.to_string()).await;
+                let begins =
+                    self.keys.hide_in(&text).await.chars().take(QUOTED).collect::<String>();
+                tracing::debug!(path, why, begins, "unreadable answer from PowerDNS");
+                Err(Error::Malformed(why))
+            }
+        }
     }
 
     async fn write(
@@ -380,14 +386,12 @@ impl Client {
         })?;
         self.metrics.powerdns_request(method.as_str(), &status.to_string(), began);
         tracing::debug!(%method, path, status, "PowerDNS request");
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        // What is in between can answer with what it was sent, and answers are quoted in the log.
-        if let Some(key) = key.filter(|key| text.contains(key.expose())) {
-            text = text.replace(key.expose(), &key.to_string());
-        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         if (200..300).contains(&status) {
             return Ok((status, text));
         }
+        // What is in between can answer with what it was sent, and failures are quoted.
+        let text = key.map_or(text.clone(), |key| key.hide_in(&text));
         let error = serde_json::from_str::<Value>(&text).ok();
         let error = error.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
         let own = error.is_some();

@@ -71,6 +71,13 @@ impl Keyring {
         self.keys.read().await.current.clone()
     }
 
+    /// A text without the keys that are sent.
+    pub(super) async fn hide_in(&self, text: &str) -> String {
+        let keys = self.keys.read().await;
+        let known = keys.current.iter().chain(&keys.accepted);
+        known.fold(text.to_owned(), |text, key| key.hide_in(&text))
+    }
+
     /// The server took it.
     pub(super) async fn accept(&self, key: &Secret) {
         if self.keys.read().await.accepted.as_ref() != Some(key) {

@@ -10,6 +10,7 @@ use crate::law;
 use crate::oracle;
 use crate::rig::Rig;
 use crate::scenario::{OWNER, Scenario, scenario, without_serial};
+use crate::scene::{Scene, place};
 use crate::vocabulary::note_of;
 use crate::world::{Trouble, World};
 
@@ -181,6 +182,28 @@ fn objects_are_secured_before_the_first_write() {
 #[test]
 fn nothing_is_sent_that_no_server_should_see() {
     watched_law(40, "strict");
+}
+
+/// A short API key can be part of a name or a value. The rig's is `key`, and what it says is not to be shown is contents
+/// all the same: else a zone reads as absent, and what it holds as somebody else's or gone.
+#[test]
+fn a_key_in_what_is_read_is_contents() {
+    let mut scene = Scene::new();
+    scene.zone("k", "key.test", "ours");
+    scene.zone("a", "a.test", "ours");
+    scene.set("t", "k", "TXT", &[("www", "monkey")]);
+    scene.set("s", "a", "A", &[("key", "192.0.2.1")]);
+    let mut rig = Rig::new();
+    rig.load(&scene.world, 500);
+    rig.pass();
+    let summary = rig.pass().unwrap();
+    assert!(summary.clean() && rig.world().writes.is_empty(), "{summary:#?}");
+    rig.world().cluster.delete(&place("dnsrecordsets", "s"));
+    rig.pass();
+    let world = rig.world();
+    let stored = world.pdns.zones["a.test."].at("key.a.test.").len();
+    let there = world.cluster.objects.contains_key(&place("dnsrecordsets", "s"));
+    assert_eq!((stored, there), (0, false));
 }
 
 /// What others wrote stays as it is, to the last byte: what nobody declares and no object of ours accounts for, what
