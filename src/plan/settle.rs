@@ -95,7 +95,9 @@ fn settle_sets(
     for (uid, set) in &plan.sets {
         let ends = ends.get(uid.as_str()).copied();
         if set.stands {
-            out.census.stands(set);
+            if set.controller == Controller::Ours {
+                out.census.stands(set);
+            }
             continue;
         }
         // What another controller serves, maybe on a server that is not read here, is its own to let go.

@@ -99,8 +99,10 @@ pub(super) fn unprogrammed(set: &SetPlan) -> impl Iterator<Item = (&str, &Condit
 
 /// Why a DNSZone is not served, as its stored status says it.
 pub(super) fn unserved(object: &ObjectPlan) -> Option<String> {
-    let mut conditions = object.status.conditions.iter();
-    let unserved = conditions.find(|c| c.status != Truth::True)?;
+    // Others may have conditions of their own there.
+    let said = |kind| object.status.conditions.iter().find(move |c| c.type_ == kind);
+    let mut ours = [kind::ACCEPTED, kind::PROGRAMMED].into_iter().filter_map(said);
+    let unserved = ours.find(|c| c.status != Truth::True)?;
     (object.controller == Controller::Ours)
         .then(|| format!("{}: {}", unserved.reason, unserved.message))
 }

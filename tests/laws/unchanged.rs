@@ -78,6 +78,25 @@ fn a_zone_at_rest_is_read_by_two_passes_and_then_told_as_before() {
     assert!(rig.world().done.is_empty());
 }
 
+/// Others may have conditions of their own on a DNSZone, and a DNSZone of the same domain with objects of their own.
+#[test]
+fn what_others_say_is_not_told_as_ours() {
+    let mut scene = scene();
+    scene.zone("theirs", "a.test", "foreign");
+    scene.set("their-s", "theirs", "A", &[("www", "192.0.2.1")]);
+    let verified = json!({"type": "DomainVerified", "status": "False", "reason": "No", "message": "not yet",
+        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    scene.edit("dnszones", "a", |zone| {
+        zone["status"]["conditions"].as_array_mut().unwrap().insert(0, verified);
+    });
+    let rig = settled(&scene);
+    let skipped = pass(&rig).1;
+    rig.asked(Asked { all: true, ..Asked::default() });
+    let whole = pass(&rig).1;
+    assert_eq!((skipped.unchanged, whole.unchanged), (3, 0));
+    assert_eq!(Summary { unchanged: 0, ..skipped }, whole);
+}
+
 type Change = fn(&mut World);
 
 fn edit(cluster: &mut Cluster, plural: &str, name: &str, change: impl FnOnce(&mut Value)) {
