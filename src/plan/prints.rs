@@ -27,7 +27,7 @@ impl Prints {
         let mut sums = Sums::of(listed, capabilities);
         let homes = Homes::of(cluster, listed, policy);
         for zone in &cluster.zones {
-            sums.zone(zone, class_of(zone, &cluster.classes), homes.of_zone(&zone.meta.uid));
+            sums.zone(zone, class_of(zone, &cluster.classes), homes.marked(&zone.meta.uid));
         }
         for set in &cluster.sets {
             sums.add(&homes.of_set(set), object(&set.meta, None), set.meta.terminating);
@@ -81,7 +81,7 @@ impl Sums {
     }
 
     /// A DNSZone matters to its zone, and to the zones above its domain, whose names it may come to shadow.
-    fn zone(&mut self, zone: &Zone, class: Option<&Class>, marked: Option<&Name>) {
+    fn zone(&mut self, zone: &Zone, class: Option<&Class>, marked: &BTreeSet<Name>) {
         let domain = domain(zone);
         let own: BTreeSet<Name> = domain.iter().chain(marked).cloned().collect();
         self.add(&own, object(&zone.meta, class), zone.meta.terminating);
@@ -112,8 +112,8 @@ struct Homes<'a> {
     namespaces: BTreeMap<&'a str, BTreeSet<Name>>,
     /// By uid of a DNSZone.
     domains: BTreeMap<&'a str, Name>,
-    /// By the digits of a uid that a mark carries.
-    marked: BTreeMap<String, Name>,
+    /// By the digits of a uid that a mark carries: nothing keeps an account from being copied.
+    marked: BTreeMap<String, BTreeSet<Name>>,
 }
 
 impl<'a> Homes<'a> {
@@ -132,14 +132,15 @@ impl<'a> Homes<'a> {
         }
         for (name, zone) in listed {
             if let Mark::Ours(digits) = Mark::read(&zone.account, policy) {
-                homes.marked.insert(digits, name.clone());
+                homes.marked.entry(digits).or_default().insert(name.clone());
             }
         }
         homes
     }
 
-    fn of_zone(&self, uid: &str) -> Option<&Name> {
-        self.marked.get(&uid_digits(uid))
+    fn marked(&self, uid: &str) -> &BTreeSet<Name> {
+        const NONE: &BTreeSet<Name> = &BTreeSet::new();
+        self.marked.get(&uid_digits(uid)).unwrap_or(NONE)
     }
 
     fn of_set(&self, set: &RecordSet) -> BTreeSet<Name> {
@@ -150,7 +151,7 @@ impl<'a> Homes<'a> {
         };
         for owner in &set.meta.owners {
             out.extend(self.domains.get(owner.uid.as_str()).cloned());
-            out.extend(self.marked.get(&uid_digits(&owner.uid)).cloned());
+            out.extend(self.marked(&owner.uid).iter().cloned());
         }
         out
     }

@@ -97,6 +97,16 @@ fn what_others_say_is_not_told_as_ours() {
     assert_eq!(Summary { unchanged: 0, ..skipped }, whole);
 }
 
+/// Whoever has the zone of a DNSZone copied has its mark copied too: both are the end of that DNSZone's to tell.
+#[test]
+fn all_zones_of_one_mark_are_read_when_its_dnszone_goes() {
+    let mut scene = scene();
+    scene.made("0.test.", &Scene::mark("a"));
+    let rig = settled(&scene);
+    rig.world().cluster.objects.remove(&place("dnszones", "a")).unwrap();
+    assert_eq!(read(&rig), zones(&["0.test.", "a.test."]));
+}
+
 type Change = fn(&mut World);
 
 fn edit(cluster: &mut Cluster, plural: &str, name: &str, change: impl FnOnce(&mut Value)) {
