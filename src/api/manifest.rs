@@ -15,6 +15,8 @@ use super::{KIND_CLASS, KIND_RECORD_SET, KIND_ZONE};
 
 /// All objects are as old as each other, whenever they are read: what PowerDNS shows decides who was first.
 const CREATED: &str = "2000-01-01T00:00:00Z";
+/// What else there is of our group: for upstream, and the incumbent's configuration.
+const KNOWN: [&str; 2] = ["DNSZoneDiscovery", "DNSOperator"];
 /// The longest name of an object.
 const MAX_NAME: usize = 253;
 
@@ -113,9 +115,13 @@ impl Reader<'_> {
         let ours = [KIND_CLASS, KIND_ZONE, KIND_RECORD_SET].into_iter().find(|k| *k == kind);
         match ours {
             Some(kind) if version == API_VERSION => self.object(place, kind, object),
-            // Of our group, so it was meant for us.
-            _ if version.split('/').next() == Some(GROUP) && ours.is_some() => {
-                self.faults.push(format!("{place}: {kind}: its apiVersion must be {API_VERSION}"));
+            // Of our group, so it was meant for us: left out, what it declares would read as taken away.
+            _ if version.split('/').next() == Some(GROUP) && !KNOWN.contains(&kind.as_str()) => {
+                let why = match ours {
+                    Some(_) => format!("its apiVersion must be {API_VERSION}"),
+                    None => "there is no such kind".to_owned(),
+                };
+                self.faults.push(format!("{place}: {kind}: {why}"));
             }
             _ => *self.out.ignored.entry(format!("{version} {kind}")).or_default() += 1,
         }

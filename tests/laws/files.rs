@@ -1,7 +1,7 @@
 //! Manifests against a PowerDNS that a daemon fills from a cluster: the cluster's objects without anything that only the
 //! cluster knows plan to what the daemon plans.
 
-use dns_syncd::api::manifest::uid;
+use dns_syncd::api::manifest::{read, uid};
 use dns_syncd::api::object::{Meta, RecordSetStatus, ZoneStatus};
 use dns_syncd::plan::by_name::by_name;
 use dns_syncd::plan::note::Note;
@@ -84,4 +84,23 @@ fn files_of_some_namespaces_end_nothing_of_others() {
         .map(|(name, _)| name.to_string())
         .collect();
     assert_eq!(gone, ["a.test."]);
+}
+
+/// A slip in a kind must not take away what the object declares.
+#[test]
+fn a_kind_of_our_group_that_there_is_not_is_refused() {
+    let text = |kind: &str| {
+        format!(
+            "apiVersion: dns.networking.miloapis.com/v1alpha1\nkind: {kind}\nmetadata: {{name: x}}\n"
+        )
+    };
+    let faults = |kind: &str| {
+        read(&[("f.yaml".to_owned(), text(kind))], OWNER).map_or_else(|faults| faults.0, |_| vec![])
+    };
+    for kind in ["DNSRecordset", "DNSRecordSetList", "DNSRecord"] {
+        assert_eq!(faults(kind), [format!("f.yaml:1: {kind}: there is no such kind")]);
+    }
+    for kind in ["DNSZoneDiscovery", "DNSOperator"] {
+        assert_eq!(faults(kind), Vec::<String>::new());
+    }
 }
