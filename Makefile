@@ -1,7 +1,7 @@
 # Every command for working on dns-syncd. Files go to target/ and to the caches of cargo and Go.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix soak soak-lease served mutants evidence image env fmt
+.PHONY: help demo test test-matrix soak soak-lease served bench mutants evidence image env fmt
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s%s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ served: ## how soon EDITS=20 are served on an estate of production's size; fails
 	@tests/env/build >/dev/null
 	@SERVED_EDITS=$(or $(EDITS),20) SERVED_RATE=$(or $(RATE),10000) tests/env/with-apiserver \
 		cargo test --locked --quiet --release --test served -- --nocapture
+
+bench: ## what deciding costs, by the size of the estate (criterion)
+	@cargo bench --locked --quiet --bench deciding
 
 mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE=400 by SEED=1, in shards: SHARD=1/4
 	@tests/env/mutants
