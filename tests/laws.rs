@@ -71,6 +71,8 @@ mod rig;
 mod scenario;
 #[path = "laws/scene.rs"]
 mod scene;
+#[path = "laws/skipping.rs"]
+mod skipping;
 #[path = "laws/standings.rs"]
 mod standings;
 #[path = "support/combinations/mod.rs"]

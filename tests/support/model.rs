@@ -266,7 +266,8 @@ impl Zone {
         soa.records.first()?.split(' ').nth(2)?.parse().ok()
     }
 
-    fn bump(&mut self, apex: &str) {
+    /// Moves its serial, as every write through the API does.
+    pub fn bump(&mut self, apex: &str) {
         let Some(serial) = self.serial(apex) else { return };
         if let Some(soa) = self.rrsets.get_mut(&(apex.to_owned(), "SOA".to_owned())) {
             for record in &mut soa.records {
