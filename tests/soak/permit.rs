@@ -117,7 +117,8 @@ impl View<'_> {
             return Some("its writer has not lost it");
         }
         let (served, other) = (self.served(apex).is_some(), self.mark(apex) == Mark::Other);
-        let allowed = served || fate == Fate::Going || other;
+        let left = fate == Fate::Lost && self.orphan(apex);
+        let allowed = served || fate == Fate::Going || other || left;
         (!allowed).then_some("nobody is served here")
     }
 

@@ -127,6 +127,13 @@ impl<'a> View<'a> {
         self.party.read_mark(account)
     }
 
+    /// Whether a zone has our mark and no DNSZone: what live record sets have left in it goes all the same.
+    pub fn orphan(&self, apex: &str) -> bool {
+        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
+        let known = |z: &Value| domain(z) == apex || self.party.mark(uid(z)) == account;
+        self.mark(apex) == Mark::Ours && !self.of("dnszones").any(known)
+    }
+
     /// The DNSZone that a record set names.
     pub fn zone_of(&self, set: &Value) -> Option<&'a Value> {
         let name = text(set, "/spec/dnsZoneRef/name");

@@ -73,17 +73,18 @@ pub fn syncer(kube: kube::Client, options: Options, policy: Policy, rrsets: usiz
     let metrics = Arc::new(Metrics::new().unwrap());
     let stop = CancellationToken::new();
     let limiter = Limiter::new(many, many, 4);
+    let reporter = cluster::Reporter {
+        instance: "soak".to_owned(),
+        namespace: policy.namespaces.first().cloned().unwrap_or_default(),
+        lease: "dns-syncd".to_owned(),
+    };
     Syncer {
         cluster: cluster::Client::new(kube, (many, many), 4, metrics.clone(), stop.clone()),
         powerdns: powerdns::Client::new(options, limiter, metrics.clone(), stop).unwrap(),
         policy,
         limits: Limits { rrsets, bytes: 1_000_000 },
         concurrency: 4,
-        reporter: cluster::Reporter {
-            instance: "soak".to_owned(),
-            namespace: "soak".to_owned(),
-            lease: "dns-syncd".to_owned(),
-        },
+        reporter,
         // What failed is worth another try at once: sequences do not wait.
         chance: || 0.0,
         clock: Metrics::now,
