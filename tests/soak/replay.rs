@@ -126,6 +126,9 @@ impl Target {
             self.pdns.delete_zone(domain).await;
         }
         for party in &places.parties {
+            // An event that is there is not told again.
+            let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", party.namespace);
+            self.api("DELETE", &events, &Value::Null).await;
             for plural in ["dnszones", "dnsrecordsets"] {
                 let path = format!("{GROUP}/namespaces/{}/{plural}", party.namespace);
                 let (_, list) = self.api("GET", &path, &Value::Null).await;
