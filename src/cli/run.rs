@@ -61,12 +61,12 @@ pub async fn run(config: &Config, stop: &CancellationToken) -> Result<u8, StartE
     let (unasked, code) = tokio::select! {
         () = passes(election, &syncer, &trigger, stop) => (None, 0),
         result = &mut listening => (Some(result), FAILED),
-        () = schedule.died(LATE) => (None, FAILED),
+        () = schedule.died(LATE) => {
+            tracing::error!("the scheduler's task died");
+            (None, FAILED)
+        }
     };
     drop(guard);
-    if unasked.is_none() && code == FAILED {
-        tracing::error!("the scheduler's task died");
-    }
     if let Err(error) = schedule.stop().await {
         tracing::warn!(%error, "the scheduler did not stop");
     }

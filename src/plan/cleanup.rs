@@ -15,9 +15,8 @@ use std::fmt;
 use super::change::{Change, DeleteReason, NameChange, Party};
 use super::diff::text;
 use super::index::Index;
-use super::memory::Known;
 use super::note::{Mark, Writer, writer};
-use super::sets::{Place, sets};
+use super::sets::sets;
 use super::settle::Release;
 use super::snapshot::{ServerZone, StoredRrset, ZoneContents};
 use super::stored::{has_foreign_note, outliving};
@@ -161,23 +160,7 @@ fn one_zone(
 }
 
 fn untouched(zone: &ServerZone) -> ZonePlan {
-    ZonePlan {
-        id: Some(zone.id.clone()),
-        step: ZoneStep::Keep,
-        names: BTreeMap::new(),
-        postponed: BTreeMap::new(),
-        withheld: None,
-        passing: false,
-        marking: false,
-        leftovers: Vec::new(),
-        carried: BTreeMap::new(),
-        apex: BTreeSet::new(),
-        unchanged: false,
-        left_alone: 0,
-        steady: false,
-        unread: false,
-        known: Known::default(),
-    }
+    ZonePlan { id: Some(zone.id.clone()), ..ZonePlan::default() }
 }
 
 /// Whether a mark of ours is certainly this configuration's. Without a limit to namespaces every mark of our `ownerId`
@@ -208,12 +191,8 @@ fn ours(world: &World<'_>, domain: &Name, mark: &Mark, contents: &ZoneContents) 
     if noted || !matches!(mark, Mark::Ours(_)) {
         return out;
     }
-    for facts in world.sets.values() {
-        let (Place::Accepted(zone) | Place::NotServed(Some(zone))) = &facts.place else { continue };
+    for facts in world.index.home(domain) {
         let Ok(rtype) = facts.set.rtype else { continue };
-        if zone != domain {
-            continue;
-        }
         let mut names = facts.programmed_names(domain);
         let equal = |name: &Name, group: &super::desired::Group| {
             let stored = contents.get(name, rtype).and_then(|r| r.contents(rtype));

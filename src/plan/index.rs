@@ -59,12 +59,11 @@ impl<'a> Index<'a> {
     }
 
     fn set(&mut self, set: &'a SetFacts<'a>) {
-        match &set.place {
-            Place::Accepted(domain) | Place::NotServed(Some(domain)) => {
-                self.home.entry(domain).or_default().push(set);
-            }
-            Place::NotServed(None) => {}
-            Place::Unresolved => self.homeless.push(set),
+        if let Some(domain) = set.place.domain() {
+            self.home.entry(domain).or_default().push(set);
+        }
+        if set.place == Place::Unresolved {
+            self.homeless.push(set);
         }
         if let Some(zone) = &set.set.zone {
             let named = self.named.entry(&set.set.meta.namespace).or_default();

@@ -42,7 +42,8 @@ impl Prints {
     }
 }
 
-fn number(what: impl Hash) -> u64 {
+/// A number for anything, the same in every process.
+pub(super) fn number(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()

@@ -122,11 +122,7 @@ pub(super) fn set_plans(
         let watches = facts.going || repointed.is_some();
         let traces = traces(facts, &belongings);
         let unresolved = facts.going && facts.place == Place::Unresolved;
-        let home = match &facts.place {
-            Place::Accepted(domain) => Some(domain),
-            Place::NotServed(domain) => domain.as_ref(),
-            Place::Unresolved => None,
-        };
+        let home = facts.place.domain();
         let plan = SetPlan {
             home: home.cloned(),
             stands: home.and_then(|h| zones.get(h)).is_some_and(|z| z.unchanged),
@@ -193,10 +189,7 @@ fn blocked(world: &World<'_>, facts: &SetFacts<'_>) -> Option<String> {
     let listed = |uid: &str| world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref());
     let home = |uid: &str| listed(uid).or_else(|| world.index.marked(uid));
     let mut homes: Vec<Option<&Name>> = refs.map(|o| home(&o.uid)).collect();
-    homes.push(match &facts.place {
-        Place::Accepted(domain) | Place::NotServed(Some(domain)) => Some(domain),
-        Place::NotServed(None) | Place::Unresolved => None,
-    });
+    homes.push(facts.place.domain());
     let anywhere = !facts.going || homes.contains(&None);
     let mut unread = world.index.unread.iter();
     let concerns = unread.find(|(name, _)| anywhere || homes.contains(&Some(name)));

@@ -23,6 +23,18 @@ pub enum Place {
     Unresolved,
 }
 
+impl Place {
+    /// The domain that the set is in, or would be in if its DNSZone were served.
+    #[must_use]
+    pub fn domain(&self) -> Option<&Name> {
+        match self {
+            Place::Accepted(domain) => Some(domain),
+            Place::NotServed(domain) => domain.as_ref(),
+            Place::Unresolved => None,
+        }
+    }
+}
+
 /// One DNSRecordSet with what was found out about it.
 #[derive(Clone, Debug)]
 pub struct SetFacts<'a> {

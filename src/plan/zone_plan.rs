@@ -24,7 +24,7 @@ use crate::dns::rrset::{Contents, RecordType, Ttl};
 const APEX_TTL: i64 = 3600;
 
 /// One PowerDNS zone's part of the plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ZonePlan {
     /// The id for URLs; `None` if the zone does not exist yet.
@@ -81,9 +81,10 @@ impl ZonePlan {
 }
 
 /// What happens to the zone itself, before anything in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ZoneStep {
     /// Nothing.
+    #[default]
     Keep,
     /// One POST with the mark and as many RRsets as fit.
     Create {

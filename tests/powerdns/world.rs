@@ -12,7 +12,6 @@ use dns_syncd::dns::rrset::{Contents, RecordType, Ttl};
 use dns_syncd::metrics::Metrics;
 use dns_syncd::plan::batch::Limits;
 use dns_syncd::plan::change::{Change, NameChange};
-use dns_syncd::plan::memory::Known;
 use dns_syncd::plan::snapshot::Server;
 use dns_syncd::plan::{Failure, Outcome, ZoneApplied, ZonePlan, ZoneStep};
 use dns_syncd::powerdns::{self, Applier, Client, Key, Limiter, Options, Reading};
@@ -168,23 +167,7 @@ pub(crate) fn writes(zone: &str, rrsets: impl IntoIterator<Item = (String, Conte
         };
         names.entry(name(&owner)).or_default().types.insert(contents.rtype(), change);
     }
-    ZonePlan {
-        id: Some(zone.to_owned()),
-        step: ZoneStep::Keep,
-        names,
-        withheld: None,
-        passing: false,
-        leftovers: Vec::new(),
-        carried: BTreeMap::new(),
-        postponed: BTreeMap::new(),
-        marking: false,
-        apex: BTreeSet::new(),
-        unchanged: false,
-        left_alone: 0,
-        steady: false,
-        unread: false,
-        known: Known::default(),
-    }
+    ZonePlan { id: Some(zone.to_owned()), names, ..ZonePlan::default() }
 }
 
 /// The same, into a zone that is created for it.

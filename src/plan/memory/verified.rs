@@ -2,9 +2,8 @@
 //! them has changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::super::prints::Prints;
+use super::super::prints::{Prints, number};
 use super::super::settle::Aftermath;
 use super::super::snapshot::Snapshot;
 use super::super::{Plan, ZonePlan};
@@ -105,10 +104,8 @@ fn restless<'a>(plan: &'a Plan, aftermath: &'a Aftermath) -> BTreeSet<&'a Name> 
 
 /// Between half of the interval and all of it, by the zone's name: zones that were read together part.
 fn share(name: &Name, interval: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
     let half = interval / 2;
-    interval - half + hasher.finish().checked_rem(half + 1).unwrap_or_default()
+    interval - half + number(name).checked_rem(half + 1).unwrap_or_default()
 }
 
 #[cfg(test)]
