@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use dns_syncd::api::FINALIZER_RECORD_SET;
 use dns_syncd::plan::summary::Summary;
 use dns_syncd::sync::Asked;
 use serde_json::{Value, json};
@@ -259,4 +260,23 @@ fn a_zone_in_which_something_waits_is_read_each_time() {
         let (read, summary) = pass(&rig);
         assert_eq!(read, zones(&["a.test."]), "{what}: {summary:#?}");
     }
+}
+
+/// A set that names no DNSZone may have written anywhere; that a zone at rest holds nothing of it is known.
+#[test]
+fn zones_at_rest_hold_nobody_who_goes() {
+    let rig = settled(&scene());
+    add(
+        &mut rig.world(),
+        "lost",
+        &json!({"dnsZoneRef": {"name": "nowhere"}, "recordType": "A", "records": []}),
+    );
+    let lost = place("dnsrecordsets", "lost");
+    rig.world().cluster.edit(&lost, |set| {
+        set["metadata"]["finalizers"] = json!([FINALIZER_RECORD_SET]);
+    });
+    rig.world().cluster.delete(&lost);
+    assert!(rig.world().cluster.objects.contains_key(&lost), "it waits for us");
+    assert_eq!(read(&rig), zones(&[]));
+    assert!(!rig.world().cluster.objects.contains_key(&lost), "nothing of it is anywhere");
 }
