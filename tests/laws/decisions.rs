@@ -67,6 +67,22 @@ fn a_younger_type_yields_to_an_older_one_and_no_other_way() {
     assert!(said(&young, "second").starts_with(&format!("{CONFLICT}TXT of DNSRecordSet ns/first")));
 }
 
+/// What nobody declares makes room for a winner although another claim to the name waits behind it: a server refuses both.
+#[test]
+fn what_is_undeclared_gives_way_although_somebody_waits() {
+    let mut scene = scene(&[("other", "TXT", "x")]);
+    scene.policy.delete_undeclared = true;
+    scene.store("a.test.", "c.a.test.", "A", &["192.0.2.9"]);
+    scene.set("first", "a", "CNAME", &[("c", "t.test")]);
+    scene.set("second", "a", "TXT", &[("c", "x")]);
+    let both = ["delete a.test. c.a.test. A", "replace a.test. c.a.test. CNAME"];
+    assert_eq!(changes(&scene.plan()), both);
+    // Without the winner it may be what a retype of the other is to replace, and stays.
+    scene.declare("first", &[("c", "a..b")]);
+    scene.declare("second", &[("c", "")]);
+    assert!(changes(&scene.plan()).is_empty(), "{:?}", changes(&scene.plan()));
+}
+
 /// What cannot be written any more keeps what is there, also from a younger claim of another type.
 #[test]
 fn a_slip_in_an_older_set_does_not_cost_it_its_name() {

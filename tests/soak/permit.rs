@@ -70,7 +70,9 @@ impl View<'_> {
             let due = domain(z) == apex && terminating(z) && finalized("dnszones", z);
             due && (mine || (nobodys && !self.class_alien(z)))
         };
-        (!self.of("dnszones").any(may)).then(|| format!("zone {apex} is deleted for nobody"))
+        let orphan = self.orphan_goes(apex);
+        (!orphan && !self.of("dnszones").any(may))
+            .then(|| format!("zone {apex} is deleted for nobody"))
     }
 
     /// What is wrong with the elements of a PATCH, or of a new zone.
@@ -102,6 +104,8 @@ impl View<'_> {
         let Some((writer, fate)) = self.yields(apex, name, rtype, rrset) else {
             return Some("it is nobody's to delete");
         };
+        let waits = waits(claims, admitted);
+        let makes_room = admitted.iter().any(|c| !coexist(c.rtype, rtype));
         let place = |uid: &str| claims.iter().position(|c| c.uid == uid);
         let outranked = admitted.iter().any(|c| {
             !coexist(c.rtype, rtype) && place(c.uid) < place(&writer) && place(&writer).is_some()
@@ -109,6 +113,7 @@ impl View<'_> {
         let retyped = admitted.iter().any(|c| c.uid == writer);
         let may = match fate {
             Fate::Going | Fate::Lost | Fate::Gone => true,
+            Fate::Undeclared => makes_room || !waits,
             Fate::Retyped => retyped || outranked,
             Fate::Declared => outranked,
             Fate::Unknown => false,
@@ -287,6 +292,11 @@ impl View<'_> {
         }
         None
     }
+}
+
+/// Whether somebody declares something at a name that cannot be written now: what is there may be what a retype left.
+pub fn waits(claims: &[Claim<'_>], admitted: &[Claim<'_>]) -> bool {
+    claims.iter().any(|c| !admitted.iter().any(|a| a.rtype == c.rtype))
 }
 
 /// Whether a name was said to be programmed at the generation that the set has: then it may go on being said for a

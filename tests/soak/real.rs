@@ -18,7 +18,7 @@ use crate::cluster::Place;
 use crate::model::{Comment, Rrset, Zone};
 use crate::reference::View;
 use crate::rig::{digests, lets_through, policy, syncer};
-use crate::scene::{Op, Places, Scene, stored};
+use crate::scene::{Op, Places, Rules, Scene, stored};
 use crate::servers::plural;
 use crate::steps::{At, Fault, Step};
 use crate::support::apiserver::{self, ApiServer};
@@ -66,8 +66,11 @@ impl Real {
     }
 
     /// Empties both servers.
-    pub fn clear(&mut self, rrsets: usize) {
-        self.world.daemon.limits.rrsets = rrsets;
+    pub fn clear(&mut self, rrsets: usize, rules: Rules) {
+        let world = &mut self.world;
+        world.daemon.limits.rrsets = rrsets;
+        world.places.parties[0].rules = rules;
+        world.daemon.policy = policy(&world.places.parties[0], 0);
         self.runtime.block_on(self.world.clear());
     }
 
@@ -337,6 +340,7 @@ impl World {
             scene: &self.scene,
             party: &self.places.parties[0],
             listed: &listed,
+            unnoted: &BTreeSet::new(),
             interrupted: false,
         };
         let mut wrong = view.unrest();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::model::{Rrset, Zone};
 use crate::scene::{Mark, Party, Scene, Writer, finalized, stored, terminating, uid};
-use crate::words::{Contents, at_or_below, coexist, groups, owner};
+use crate::words::{Contents, IGNORED, at_or_below, coexist, groups, owner};
 
 /// One daemon's view of both states.
 #[derive(Clone, Copy)]
@@ -17,6 +17,8 @@ pub struct View<'a> {
     pub party: &'a Party,
     /// The zones that the server had when it was listed: the longer ones shadow names.
     pub listed: &'a BTreeSet<String>,
+    /// Zones in which there was no note of ours when they were listed: what objects say of them holds for the whole pass.
+    pub unnoted: &'a BTreeSet<String>,
     /// Another daemon has written since: what it did may not be known.
     pub interrupted: bool,
 }
@@ -39,6 +41,8 @@ pub enum Fate {
     Gone,
     /// The writer has the name with another type now.
     Retyped,
+    /// Nobody wrote it, or somebody who is gone, and the zone holds nothing but what is declared.
+    Undeclared,
     Declared,
     Unknown,
 }
@@ -127,6 +131,22 @@ impl<'a> View<'a> {
         self.party.read_mark(account)
     }
 
+    /// Whether an orphan goes as a whole: nothing in it is another owner's, or a live record set's to keep.
+    pub fn orphan_goes(&self, apex: &str) -> bool {
+        let Some(zone) = self.stored_zone(apex) else { return false };
+        let all = zone.rrsets.iter().filter(|(_, r)| !r.records.is_empty());
+        let stays =
+            |((name, rtype), rrset): (&(String, String), &Rrset)| match self.party.writer(rrset) {
+                Writer::Nobody => false,
+                Writer::Other => true,
+                Writer::Ours(writer) => {
+                    let fate = self.fate(apex, name, rtype, &writer);
+                    matches!(fate, Fate::Retyped | Fate::Declared | Fate::Unknown)
+                }
+            };
+        self.party.rules.orphans && self.orphan(apex) && !all.into_iter().any(stays)
+    }
+
     /// Whether a zone has our mark and no DNSZone: what live record sets have left in it goes all the same.
     pub fn orphan(&self, apex: &str) -> bool {
         let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
@@ -157,7 +177,8 @@ impl<'a> View<'a> {
     }
 
     fn groups(&self, set: &Value, apex: &str) -> BTreeMap<String, crate::words::Group> {
-        let class = self.zone_of(set).and_then(|z| self.class(z));
+        let ours = |z: &&Value| self.class_ours(z);
+        let class = self.zone_of(set).filter(ours).and_then(|z| self.class(z));
         let ttl = class.and_then(|c| c["spec"]["defaults"]["defaultTTL"].as_i64());
         groups(set, apex, ttl.unwrap_or(300))
     }
@@ -252,29 +273,83 @@ impl<'a> View<'a> {
         }
         match self.party.writer(rrset) {
             Writer::Other => None,
-            Writer::Nobody => self.evidence(apex, name, rtype).map(|uid| (uid, Fate::Going)),
+            Writer::Nobody => {
+                let told = self.evidence(apex, name, rtype).map(|uid| (uid, Fate::Going));
+                let purged = || Some((String::new(), Fate::Undeclared));
+                told.or_else(|| purged().filter(|_| self.purged(apex, name, rtype)))
+            }
             Writer::Ours(writer) => match self.fate(apex, name, rtype, &writer) {
                 Fate::Gone => {
-                    let may =
-                        self.holder(apex).is_some() && self.as_written(apex, name, rtype, rrset);
-                    may.then_some((writer, Fate::Gone))
+                    let as_left = self.as_written(apex, name, rtype, rrset);
+                    let may = as_left || self.purged(apex, name, rtype);
+                    (may && self.holder(apex).is_some()).then_some((writer, Fate::Gone))
                 }
                 fate => Some((writer, fate)),
             },
         }
     }
 
-    /// The record set that tells by its own word that it wrote a note-less RRset, where no note of ours is read.
-    fn evidence(&self, apex: &str, name: &str, rtype: &str) -> Option<String> {
-        let zone = self.stored_zone(apex)?;
+    /// Whether an RRset of this type goes because nobody declares it, in a zone that is to hold nothing else.
+    pub fn purged(&self, apex: &str, name: &str, rtype: &str) -> bool {
+        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
+        let marked = self.holder(apex).is_some_and(|z| self.party.mark(uid(z)) == account);
+        let claims = self.claims(apex);
+        let here = claims.get(name).map_or(&[] as &[Claim<'_>], Vec::as_slice);
+        let ignored = here.is_empty() && name.starts_with(IGNORED.trim_end_matches('*'));
+        let modelled = rtype != "LOC";
+        let undeclared = !here.iter().any(|c| c.rtype == rtype);
+        self.party.rules.purge && marked && modelled && undeclared && !ignored
+    }
+
+    /// Whether others may have written what is there otherwise than declared, and it is to stay.
+    fn protects(&self, apex: &str, name: &str, claim: &Claim<'_>, here: &Rrset) -> bool {
+        let nobodys = self.party.writer(here) == Writer::Nobody;
+        let made_with_zone = name == apex && matches!(claim.rtype, "SOA" | "NS");
+        let differs = claim.contents.as_ref() != Some(&stored(claim.rtype, here));
+        let may = nobodys && differs && !made_with_zone;
+        let unnoted = self.unnoted.contains(apex) || self.noteless(apex);
+        self.party.rules.protect && may && !(unnoted && self.told(apex, name, claim))
+    }
+
+    /// Whether no note of ours is read in a zone: then only objects tell who wrote what.
+    pub fn noteless(&self, apex: &str) -> bool {
         let noted = |((n, t), r): (&(String, String), &Rrset)| {
             let ours = matches!(self.party.writer(r), Writer::Ours(_));
             ours && !r.records.is_empty() && !self.protected(apex, n, t)
         };
+        !self.stored_zone(apex).is_some_and(|zone| zone.rrsets.iter().any(noted))
+    }
+
+    /// Whether a claimant's status says that it had the name programmed, and it speaks of this zone alone.
+    fn told(&self, apex: &str, name: &str, claim: &Claim<'_>) -> bool {
+        let Some(set) = self.of("dnsrecordsets").find(|s| uid(s) == claim.uid) else {
+            return false;
+        };
+        let holder = self.holder(apex).map(uid);
+        let owners = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let zones: Vec<_> =
+            owners.filter(|o| o["kind"] == "DNSZone").map(|o| o["uid"].as_str()).collect();
+        let names = set["status"]["recordSets"].as_array().into_iter().flatten();
+        let mut names = names.filter(|n| owner(text(n, "/name"), apex).as_deref() == Some(name));
+        let programmed = |n: &Value| {
+            let mut conditions = n["conditions"].as_array().into_iter().flatten();
+            conditions.any(|c| {
+                let before = text(c, "/message").ends_with("before");
+                c["type"] == "Programmed" && (c["status"] == "True" || before)
+            })
+        };
+        let speaks = !zones.is_empty() && zones.iter().all(|z| *z == holder);
+        speaks && names.any(programmed)
+    }
+
+    /// The record set that tells by its own word that it wrote a note-less RRset, where no note of ours is read.
+    fn evidence(&self, apex: &str, name: &str, rtype: &str) -> Option<String> {
+        let here = self.stored_zone(apex)?.rrsets.get(&(name.to_owned(), rtype.to_owned()));
+        let here = here.map(|r| stored(rtype, r));
         // Nor does anything go that a live record set declares, which may be the one that wrote it.
         let claims = self.claims(apex);
         let declared = claims.get(name).into_iter().flatten().any(|c| c.rtype == rtype);
-        if declared || self.mark(apex) == Mark::Other || zone.rrsets.iter().any(noted) {
+        if declared || self.mark(apex) == Mark::Other || !self.noteless(apex) {
             return None;
         }
         let says = |set: &&'a Value| {
@@ -285,11 +360,15 @@ impl<'a> View<'a> {
             };
             let spelled = set["spec"]["records"].as_array().into_iter().flatten();
             let told = set["status"]["recordSets"].as_array().into_iter().flatten();
-            let here = |e: &Value| owner(text(e, "/name"), apex).as_deref() == Some(name);
-            let spelled = spelled.into_iter().any(here);
-            set["spec"]["recordType"] == rtype
-                && home
-                && ((going && spelled) || (!spelled && told.into_iter().any(here)))
+            let at_name = |e: &Value| owner(text(e, "/name"), apex).as_deref() == Some(name);
+            let spelled = spelled.into_iter().any(at_name);
+            let told = told.into_iter().any(at_name);
+            // What others may have written goes only where it is what the record set itself would have written.
+            let own = || {
+                self.groups(set, apex).get(name).map(|g| g.contents.clone()) == Some(here.clone())
+            };
+            let ends = going && (spelled || told) && (!self.party.rules.protect || own());
+            set["spec"]["recordType"] == rtype && home && (ends || (!going && !spelled && told))
         };
         self.of("dnsrecordsets").find(says).map(|set| uid(set).to_owned())
     }
@@ -312,7 +391,9 @@ impl<'a> View<'a> {
                 || (claim.rtype == "CNAME" && (name == apex || here.contains_key("LOC")))
                 || out.iter().any(|c| !coexist(c.rtype, claim.rtype))
                 || here.get(claim.rtype).is_some_and(|r| {
-                    self.party.writer(r) == Writer::Other && stored(claim.rtype, r) != *contents
+                    let differs = stored(claim.rtype, r) != *contents;
+                    (self.party.writer(r) == Writer::Other && differs)
+                        || self.protects(apex, name, claim, r)
                 });
             let rivals: Vec<&str> = here.keys().copied().collect();
             let rivals: Vec<&str> = rivals
@@ -325,7 +406,7 @@ impl<'a> View<'a> {
                 };
                 let behind = claims[index..].iter().any(|c| c.uid == writer);
                 match fate {
-                    Fate::Going | Fate::Lost | Fate::Gone => true,
+                    Fate::Going | Fate::Lost | Fate::Gone | Fate::Undeclared => true,
                     Fate::Retyped => behind || out.iter().any(|c| c.uid == writer),
                     Fate::Declared => behind,
                     Fate::Unknown => false,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::permit::ending;
+use crate::permit::{ending, waits};
 use crate::reference::{Claim, Fate, Home, View};
 use crate::scene::{Mark, Writer, finalized, is_true, stored, terminating, uid};
 use crate::words::{DOMAINS, coexist};
@@ -16,6 +16,9 @@ impl View<'_> {
                 out.extend(self.zone_wrong(apex, holder));
             }
             out.extend(self.leftovers(apex));
+            if self.orphan_goes(apex) {
+                out.push(format!("zone {apex} is an orphan and still there"));
+            }
         }
         out.extend(self.stranded());
         for set in self.of("dnsrecordsets").filter(|s| !terminating(s)) {
@@ -93,23 +96,31 @@ impl View<'_> {
         let claims = self.claims(apex);
         let mut out = Vec::new();
         for ((name, rtype), rrset) in zone.rrsets.iter().filter(|(_, r)| !r.records.is_empty()) {
-            let Writer::Ours(writer) = self.party.writer(rrset) else { continue };
             let here = claims.get(name).map_or(&[] as &[Claim<'_>], Vec::as_slice);
             if self.protected(apex, name, rtype) || here.iter().any(|c| c.refused) {
                 continue;
             }
             let admitted = self.admitted(apex, name, here);
+            let purged = served && self.purged(apex, name, rtype);
+            let writer = match self.party.writer(rrset) {
+                Writer::Ours(writer) => writer,
+                Writer::Nobody if purged && !waits(here, &admitted) => {
+                    out.push(format!("{name} {rtype} is undeclared in {apex}"));
+                    continue;
+                }
+                Writer::Nobody | Writer::Other => continue,
+            };
             let stays = match self.fate(apex, name, rtype, &writer) {
                 Fate::Going => false,
                 // Where nobody is served only deletions are carried out.
                 Fate::Lost => !served && mark != Mark::Other,
                 Fate::Gone => {
                     let nobody = self.holder(apex).is_none() || (!served && mark != Mark::Other);
-                    nobody || !self.as_written(apex, name, rtype, rrset)
+                    nobody || !(purged || self.as_written(apex, name, rtype, rrset))
                 }
                 Fate::Retyped => !admitted.iter().any(|c| c.uid == writer),
                 Fate::Declared => !admitted.iter().any(|c| !coexist(c.rtype, rtype)),
-                Fate::Unknown => true,
+                Fate::Unknown | Fate::Undeclared => true,
             };
             if !stays {
                 out.push(format!("{name} {rtype} of {writer} is left over in {apex}"));
@@ -136,10 +147,12 @@ impl View<'_> {
     /// A status says what is served, no more and no less.
     fn set_wrong(&self, set: &Value) -> Option<String> {
         let name = &set["metadata"]["name"];
-        // Of what another controller has accepted nothing is said: what was said before stays.
-        let silent = self.zone_of(set).is_some_and(|z| {
-            self.class_alien(z) && is_true(&z["status"]["conditions"], "Accepted")
-        });
+        // Of what another controller has accepted nothing is said: what was said before stays, be it that nobody can tell
+        // who said so.
+        let accepted = |o: &Value| is_true(&o["status"]["conditions"], "Accepted");
+        let silent = self
+            .zone_of(set)
+            .is_some_and(|z| self.class_alien(z) && (accepted(z) || accepted(set)));
         if let Some(why) = self.set_untrue(set, |_| silent) {
             return Some(format!("{name}: {why}"));
         }

@@ -26,10 +26,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::scene::{Party, Places};
+use crate::scene::{Party, Places, Rules};
 use crate::servers::{Interruption, Reply, Servers, Shared};
 use crate::steps::{Fault, Step};
 use crate::support::http;
+use crate::words::IGNORED;
 
 /// Passes of each daemon that a quiet point may take.
 const PASSES: usize = 14;
@@ -63,6 +64,10 @@ pub fn policy(party: &Party, request_timeout: u64) -> Policy {
         request_timeout,
         // Longer than any sequence: what has changed must be seen all the same.
         verify_interval: 3_600_000,
+        protect: party.rules.protect,
+        delete_undeclared: party.rules.purge,
+        delete_orphan_zones: party.rules.orphans,
+        ignore: vec![glob::Pattern::new(IGNORED).unwrap()],
         ..Policy::new(party.owner, brakes)
     }
 }
@@ -128,9 +133,12 @@ impl Rig {
     }
 
     /// Puts an empty world in place, with requests of at most `rrsets` RRsets.
-    pub fn clear(&mut self, comments: bool, rrsets: usize) {
-        self.shared.lock().clear(comments);
+    pub fn clear(&mut self, comments: bool, rrsets: usize, rules: [Rules; 2]) {
+        let parties = self.shared.lock().clear(comments, rules);
         self.rrsets = rrsets;
+        for (daemon, party) in self.daemons.get_mut(&rrsets).into_iter().flatten().zip(&parties) {
+            daemon.policy = policy(party, 0);
+        }
         (0..2).for_each(|who| self.restart(who));
     }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::real::Real;
 use crate::replay::{Replay, replayable};
 use crate::rig::Rig;
+use crate::scene::Rules;
 use crate::steps::{Dice, Shape, Step, sequence};
 
 /// Where a case runs.
@@ -40,6 +41,8 @@ pub struct Case {
     pub comments: bool,
     pub rival: bool,
     pub rrsets: usize,
+    /// Of each daemon.
+    pub rules: [Rules; 2],
     pub steps: Vec<Step>,
 }
 
@@ -51,7 +54,8 @@ impl Case {
         let rrsets = [500, 500, 1, 2][dice.below(4)];
         let shape = Shape { steps: (15, 40), faults: 60, rival };
         let steps = sequence(&mut dice, shape);
-        Case { seed, comments, rival, rrsets, steps }
+        let rules = [rules(&mut dice, rival), rules(&mut dice, rival)];
+        Case { seed, comments, rival, rrsets, rules, steps }
     }
 
     /// The case of a seed for real servers: one daemon, on a server with comments.
@@ -60,18 +64,19 @@ impl Case {
         let rrsets = [500, 2][dice.below(2)];
         let shape = Shape { steps: (15, 25), faults: 75, rival: false };
         let steps = sequence(&mut dice, shape);
-        Case { seed, comments: true, rival: false, rrsets, steps }
+        let rules = [rules(&mut dice, false), Rules::default()];
+        Case { seed, comments: true, rival: false, rrsets, rules, steps }
     }
 
     /// Runs the steps with these places; where it fails, and why.
     fn run(&self, place: &mut Place, kept: &[usize]) -> Result<(), (usize, String)> {
         match place {
-            Place::Models(rig) => rig.clear(self.comments, self.rrsets),
+            Place::Models(rig) => rig.clear(self.comments, self.rrsets, self.rules),
             Place::Both(rig, _) => {
                 rig.shared.lock().journal = Some(Vec::new());
-                rig.clear(true, self.rrsets);
+                rig.clear(true, self.rrsets, self.rules);
             }
-            Place::Servers(real) => real.clear(self.rrsets),
+            Place::Servers(real) => real.clear(self.rrsets, self.rules[0]),
         }
         for (at, index) in kept.iter().enumerate() {
             let step = &self.steps[*index];
@@ -136,14 +141,27 @@ impl Case {
             Place::Servers(_) => "on_real_servers",
             Place::Both(..) => "models_are_like_servers",
         };
-        let Case { seed, comments, rival, rrsets, .. } = self;
+        let Case { seed, comments, rival, rrsets, rules, .. } = self;
         writeln!(
             out,
-            "comments {comments}, rival {rival}, {rrsets} RRsets a request; again:\n  \
+            "comments {comments}, rival {rival}, {rrsets} RRsets a request, {rules:?}; again:\n  \
              SOAK_SEED={seed} SOAK_KEEP={list} cargo test --test soak {which}"
         )
         .unwrap();
         Err(out)
+    }
+}
+
+/// Half of all daemons have the default policy. Orphans go only where one daemon sees every namespace: the configuration
+/// refuses anything else.
+fn rules(dice: &mut Dice, rival: bool) -> Rules {
+    if dice.percent(50) {
+        return Rules::default();
+    }
+    Rules {
+        protect: dice.percent(50),
+        purge: dice.percent(50),
+        orphans: dice.percent(50) && !rival,
     }
 }
 

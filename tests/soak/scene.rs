@@ -21,11 +21,23 @@ pub const FINALIZERS: [(&str, &str); 2] = [
 /// Zone, owner name, type.
 pub type Key = (String, String, String);
 
-/// A daemon: its `ownerId` and its only namespace.
+/// A daemon: its `ownerId`, its only namespace, and what its policy is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     pub owner: &'static str,
     pub namespace: String,
+    pub rules: Rules,
+}
+
+/// Options of `policy` that are not the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// `takeover: protect`.
+    pub protect: bool,
+    /// `undeclared: delete`, sparing what `words::IGNORED` names.
+    pub purge: bool,
+    /// `orphanZones: delete`.
+    pub orphans: bool,
 }
 
 /// What the objects are called.
@@ -39,7 +51,7 @@ pub struct Places {
 impl Places {
     pub fn new(namespaces: [String; 2], prefix: String) -> Places {
         let [first, second] = namespaces;
-        let party = |owner, namespace| Party { owner, namespace };
+        let party = |owner, namespace| Party { owner, namespace, rules: Rules::default() };
         Places { parties: [party("soak", first), party("rival", second)], prefix }
     }
 
@@ -355,7 +367,8 @@ impl Scene {
             Step::GarbageNote { domain, at } => comments(domain, at, note("{not a note")),
             Step::StripNote { domain, at } => comments(domain, at, json!([])),
             Step::Account { domain, kind } => {
-                let third = Party { owner: "third", namespace: String::new() };
+                let third =
+                    Party { owner: "third", namespace: String::new(), rules: Rules::default() };
                 let account = match kind {
                     0 | 1 => String::new(),
                     2 => third.mark("00000000-0000-4000-8000-000000000777"),

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::cluster::Place;
 use crate::model::Answer;
 use crate::reference::View;
-use crate::scene::{Op, Places, Scene};
+use crate::scene::{Op, Party, Places, Rules, Scene};
 use crate::steps::{At, Fault};
 
 /// What a client sees.
@@ -55,6 +55,8 @@ pub struct Servers {
     uids: u64,
 }
 
+static NONE: BTreeSet<String> = BTreeSet::new();
+
 /// One pass as the servers see it.
 #[derive(Default)]
 struct Pass {
@@ -68,6 +70,8 @@ struct Pass {
     late: Vec<(bool, [String; 3], Value)>,
     /// The zones that there were when it began.
     listed: BTreeSet<String>,
+    /// Those of them without a note of this daemon.
+    unnoted: BTreeSet<String>,
     /// Told when its process dies.
     death: Arc<Notify>,
 }
@@ -160,8 +164,11 @@ fn failed(powerdns: bool) -> Answer {
 }
 
 impl Servers {
-    /// Puts an empty world in place.
-    pub fn clear(&mut self, comments: bool) {
+    /// Puts an empty world in place, for daemons with these rules; who they are.
+    pub fn clear(&mut self, comments: bool, rules: [Rules; 2]) -> [Party; 2] {
+        for (party, rules) in self.places.parties.iter_mut().zip(rules) {
+            party.rules = rules;
+        }
         self.scene = Scene::default();
         self.scene.pdns.comments = comments;
         // Where a journal is kept it is for servers that have no garbage collector.
@@ -174,12 +181,15 @@ impl Servers {
         for op in self.places.classes() {
             self.operate(&op);
         }
+        self.places.parties.clone()
     }
 
     /// Makes ready for a pass, with what will go wrong in it; who is to be told if its process dies.
     pub fn begin(&mut self, who: usize, fault: Option<Fault>) -> Arc<Notify> {
-        let listed = self.scene.pdns.zones.keys().cloned().collect();
-        self.passes[who] = Pass { fault, listed, ..Pass::default() };
+        let listed: BTreeSet<String> = self.scene.pdns.zones.keys().cloned().collect();
+        let view = self.view(&self.places.parties[who], &listed);
+        let unnoted = listed.iter().filter(|zone| view.noteless(zone)).cloned().collect();
+        self.passes[who] = Pass { fault, listed, unnoted, ..Pass::default() };
         if let Some(Fault::Unread(domain)) = fault {
             self.scene.pdns.unread.insert(crate::words::DOMAINS[domain].to_owned());
         }
@@ -247,14 +257,15 @@ impl Servers {
         checked: bool,
     ) -> Answer {
         let [method, path, query] = request;
-        let Pass { listed, interrupted, fault, .. } = &self.passes[who];
-        let (listed, interrupted, fault) = (listed.clone(), *interrupted, *fault);
+        let Pass { listed, unnoted, interrupted, fault, .. } = &self.passes[who];
+        let (listed, unnoted) = (listed.clone(), unnoted.clone());
+        let (interrupted, fault) = (*interrupted, *fault);
         let before =
             object_at(path).and_then(|p| Some((self.scene.cluster.objects.get(&p)?.clone(), p)));
         let party = self.places.parties[who].clone();
         let writes = method != "GET";
         if powerdns && writes && checked {
-            let view = View { scene: &self.scene, party: &party, listed: &listed, interrupted };
+            let view = View { unnoted: &unnoted, interrupted, ..self.view(&party, &listed) };
             let mut wrong: Vec<String> = view.trespass(method, path, body).into_iter().collect();
             wrong.extend(view.unsecured(&body["rrsets"]));
             self.violations.extend(wrong.into_iter().map(|w| format!("{} sent: {w}", party.owner)));
@@ -273,7 +284,7 @@ impl Servers {
                     path.strip_prefix("/zones/").or(body["name"].as_str()).unwrap_or_default();
                 self.scene.learn(apex, &body["rrsets"]);
             } else if checked {
-                let view = View { scene: &self.scene, party: &party, listed: &listed, interrupted };
+                let view = View { unnoted: &unnoted, interrupted, ..self.view(&party, &listed) };
                 let disturbed = !matches!(fault, None | Some(Fault::Touched(_)));
                 let wrong = before.and_then(|(before, place)| {
                     let after = view.scene.cluster.objects.get(&place);
@@ -346,16 +357,15 @@ impl Servers {
         }
     }
 
+    /// What one daemon may know of both states.
+    fn view<'a>(&'a self, party: &'a Party, listed: &'a BTreeSet<String>) -> View<'a> {
+        View { scene: &self.scene, party, listed, unnoted: &NONE, interrupted: false }
+    }
+
     /// What is not as it should be now that nothing fails.
     pub fn unrest(&self) -> Vec<String> {
         let listed = self.scene.pdns.zones.keys().cloned().collect();
-        let views = self.places.parties.iter();
-        let views = views.map(|party| View {
-            scene: &self.scene,
-            party,
-            listed: &listed,
-            interrupted: false,
-        });
+        let views = self.places.parties.iter().map(|party| self.view(party, &listed));
         views.flat_map(|v| v.unrest()).collect()
     }
 }

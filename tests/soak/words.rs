@@ -18,6 +18,9 @@ pub const TYPES: [&str; 12] =
 /// The value that a server refuses although it looks good.
 pub const REFUSED: u8 = 3;
 
+/// Names that stay under `undeclared: delete` although nobody declares anything there, as a pattern of `ignore`.
+pub const IGNORED: &str = "www.sub.*";
+
 /// TTL and values of an RRset in one spelling.
 pub type Contents = (i64, BTreeSet<String>);
 

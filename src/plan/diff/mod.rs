@@ -286,10 +286,10 @@ impl<'v> Decision<'v, '_> {
             if admitted.contains(rtype) || from_class.contains_key(rtype) {
                 continue;
             }
-            let goes = self.removed.get(rtype).cloned().or_else(|| self.goes(*rtype, here));
             // It may be what a retype left, until the new type can be written.
-            let goes = goes.filter(|(_, why)| !waits || *why != DeleteReason::Undeclared);
-            if let Some((by, why)) = goes {
+            let alone = self.goes(*rtype, here);
+            let alone = alone.filter(|(_, why)| !waits || *why != DeleteReason::Undeclared);
+            if let Some((by, why)) = self.removed.get(rtype).cloned().or(alone) {
                 let unnoted = here.writer == Writer::Nobody && why != DeleteReason::Undeclared;
                 let change = Change::Delete { by, why, unnoted, was: text(here.rrset) };
                 self.out.change.types.insert(*rtype, change);
