@@ -111,8 +111,9 @@ impl Syncer {
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.reporter, &now).await;
-        let orphans = memory.orphaned(&plan, &snapshot);
-        cluster::tell_orphans(&self.cluster, &orphans, &self.reporter, &now).await;
+        let orphans = memory.untold(&plan, &snapshot);
+        let told = cluster::tell_orphans(&self.cluster, orphans, &self.reporter, &now).await;
+        memory.told(&plan, &told);
 
         let (snapshot, prints) = (&snapshot, &prints);
         let lesson =

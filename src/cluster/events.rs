@@ -1,13 +1,13 @@
 //! Events of `events.k8s.io/v1`. They are for people: one that cannot be written is logged, and no pass fails for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::client::Client;
+use super::client::{Client, Error};
 use super::lease;
 use crate::api::API_VERSION;
 use crate::plan::events::Event;
@@ -32,29 +32,37 @@ pub async fn tell(client: &Client, events: &[Event], reporter: &Reporter, now: &
         let name = json!({"generateName": format!("{}-", meta.name)});
         body(&name, &about, (*warning, reason, note), reporter, now)
     });
-    write(client, bodies).await;
+    let writes = bodies.map(async |body| write(client, &body).await);
+    stream::iter(writes).buffer_unordered(client.concurrency).collect::<Vec<_>>().await;
 }
 
 /// Tells of zones whose DNSZone is gone, given with the mark that they carry. No object is left to tell it of, so that the event is the Lease's.
 ///
 /// Zone and mark make its name: whoever finds the same orphan after a restart, or in another replica, finds the event too,
-/// and writes none while that is kept.
+/// and writes none while that is kept. Those of which there is an event now, or which the API server will not have told:
+/// asking again in each pass would not change its mind.
 pub async fn tell_orphans(
     client: &Client,
-    orphans: &BTreeMap<String, String>,
+    orphans: BTreeMap<String, String>,
     reporter: &Reporter,
     now: &str,
-) {
+) -> BTreeSet<String> {
     let Reporter { namespace, lease: name, .. } = reporter;
     let about = json!({"apiVersion": lease::API_VERSION, "kind": "Lease",
                        "namespace": namespace, "name": name});
-    let bodies = orphans.iter().map(|(zone, mark)| {
+    let writes = orphans.into_iter().map(async |(zone, mark)| {
         let digest = HEXLOWER.encode(&Sha256::digest(format!("{zone} {mark}")));
         let id = json!({"name": format!("{name}.{}", digest.get(..16).unwrap_or_default())});
         let note = format!("zone {zone} has our mark, and its DNSZone is gone: nobody declares it");
-        body(&id, &about, (true, "OrphanFound", &note), reporter, now)
+        let body = body(&id, &about, (true, "OrphanFound", &note), reporter, now);
+        let told = client.has_event(namespace, text(&id["name"])).await
+            || write(client, &body).await.is_none_or(|error| {
+                error.code().is_some_and(|code| (400..500).contains(&code) && code != 429)
+            });
+        told.then_some(zone)
     });
-    write(client, bodies).await;
+    let told = stream::iter(writes).buffer_unordered(client.concurrency);
+    told.filter_map(async |zone| zone).collect().await
 }
 
 /// An event in the namespace of what it is about; `name` gives its name, or how that begins.
@@ -76,18 +84,15 @@ fn body(
     })
 }
 
-async fn write(client: &Client, bodies: impl Iterator<Item = Value>) {
-    let writes = bodies.map(async |body| {
-        let about = &body["regarding"];
-        let namespace = about["namespace"].as_str().unwrap_or_default();
-        if let Some(name) = body["metadata"]["name"].as_str()
-            && client.has_event(namespace, name).await
-        {
-            return;
-        }
-        if let Err(error) = client.event(namespace, &body).await {
-            tracing::debug!(%error, namespace, object = %about["name"], "an event was not written");
-        }
-    });
-    stream::iter(writes).buffer_unordered(client.concurrency).collect::<()>().await;
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Writes one event; why it could not be.
+async fn write(client: &Client, body: &Value) -> Option<Error> {
+    let about = &body["regarding"];
+    let namespace = text(&about["namespace"]);
+    let error = client.event(namespace, body).await.err()?;
+    tracing::debug!(%error, namespace, object = %about["name"], "an event was not written");
+    Some(error)
 }

@@ -101,6 +101,10 @@ async fn an_orphan_is_told_once_also_after_a_restart() {
     estate.delete(&zone).await;
     for first in [true, false] {
         estate.recorder.clear();
+        // What an API server in trouble did not take is told in the next pass.
+        let fails =
+            Action::Answer(500, json!({"kind": "Status", "status": "Failure", "code": 500}));
+        estate.recorder.next(|r| r.method == "POST" && r.path.contains("/events"), fails);
         let daemon = daemon::run(&estate.config).await;
         for _ in 0..5 {
             assert_eq!(daemon.nudge("60s").await.0, 200);
@@ -110,7 +114,8 @@ async fn an_orphan_is_told_once_also_after_a_restart() {
             assert!(written.is_empty(), "{written:#?}");
             continue;
         }
-        let [event] = written.as_slice() else { panic!("{written:#?}") };
+        let [failed, event] = written.as_slice() else { panic!("{written:#?}") };
+        assert_eq!(failed.status, Some(500));
         let body = event.body.as_ref().unwrap();
         assert_eq!((event.status, &body["reason"]), (Some(201), &json!("OrphanFound")));
         assert!(body["note"].as_str().unwrap().contains("orphanevent.example."), "{body}");

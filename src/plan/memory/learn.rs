@@ -44,7 +44,7 @@ impl Memory {
         if lesson.snapshot.server.zones.is_err() {
             return;
         }
-        self.orphans.clone_from(&lesson.plan.orphans);
+        self.orphans.retain(|zone| lesson.plan.orphans.contains(zone));
         for (name, zone) in &lesson.plan.zones {
             match lesson.applied.zones.get(name) {
                 Some(answers) if answers.remembered => {}

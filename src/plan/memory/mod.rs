@@ -67,7 +67,7 @@ pub struct Memory {
     unread: BTreeMap<Name, u64>,
     /// Zones that needed nothing when they were read.
     verified: BTreeMap<Name, verified::Verified>,
-    /// Orphans that a pass has seen already.
+    /// Orphans that somebody was told of.
     orphans: BTreeSet<Name>,
     /// Generation of each record set that the last look at its zone proved, by uid.
     proven: BTreeMap<String, i64>,
@@ -172,13 +172,19 @@ impl Memory {
         tries.chain(graces).min().map(|at| at.saturating_sub(now))
     }
 
-    /// Zones whose DNSZone is gone, with the mark that they carry, and that no pass before saw so.
+    /// Zones whose DNSZone is gone, with the mark that they carry, and that nobody was told of.
     #[must_use]
-    pub fn orphaned(&self, plan: &Plan, snapshot: &Snapshot) -> BTreeMap<String, String> {
+    pub fn untold(&self, plan: &Plan, snapshot: &Snapshot) -> BTreeMap<String, String> {
         let zones = snapshot.server.zones.as_ref();
         let mark = |zone| zones.ok().and_then(|zones| zones.get(zone)).map(|z| z.account.clone());
         let found = plan.orphans.difference(&self.orphans);
         found.filter_map(|zone| Some((zone.to_string(), mark(zone)?))).collect()
+    }
+
+    /// Somebody was told of these orphans of a plan.
+    pub fn told(&mut self, plan: &Plan, orphans: &BTreeSet<String>) {
+        let told = plan.orphans.iter().filter(|zone| orphans.contains(zone.as_str()));
+        self.orphans.extend(told.cloned());
     }
 
     /// Figures for the metrics: zones and names that wait for their next try.
