@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use crate::cluster::{self, Versions};
 use crate::dns::name::Name;
 use crate::dns::rdata::Dialect;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Stage};
 use crate::plan::batch::Limits;
 use crate::plan::change::Change;
 use crate::plan::document::Document;
@@ -234,10 +234,12 @@ pub(crate) async fn apply(
     };
     let applier = &applier;
     let mut busy: Vec<_> = plan.zones.iter().filter(|(_, zone)| zone.has_work()).collect();
+    to.powerdns.metrics.stage(Stage::Apply, busy.len());
     let turn = turn.checked_rem(busy.len()).unwrap_or_default();
     busy.rotate_left(turn);
     let zones = stream::iter(busy).map(|(name, zone)| async move {
         let answers = powerdns::apply_zone(applier, name, zone, to.now).await;
+        to.powerdns.metrics.advance(1);
         log_zone(name, zone, &answers);
         (name.clone(), answers)
     });

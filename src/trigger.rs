@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is where the daemon waits")]
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Step};
 use crate::plan::summary::{BRAKED, Summary};
 use crate::plan::view::View;
 use crate::sync::{Asked, Passed, Syncer};
@@ -22,6 +23,8 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_mins(1);
 /// Passes that are remembered to be shown.
 const SHOWN: usize = 10;
+/// How often a pass that goes on is told of.
+const TELLS: Duration = Duration::from_secs(10);
 /// Entries of each list of such a pass.
 const LISTED: usize = 20;
 
@@ -240,7 +243,9 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     metrics.moved();
     let began = metrics.now();
     // Each line of a pass, at whatever level, carries its number.
-    let result = syncer.pass().instrument(tracing::error_span!("pass", id = pass)).await;
+    let span = tracing::error_span!("pass", id = pass);
+    let result = watched(syncer.pass(), metrics).instrument(span).await;
+    metrics.pass_over();
     let elapsed = Duration::from_millis(metrics.now() - began).as_secs_f64();
     let mut view = None;
     let report = Arc::new(match result {
@@ -270,6 +275,22 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
         s.view = view.take().unwrap_or_else(|| s.view.clone());
     });
     report
+}
+
+/// Runs a pass, and says every now and then how far it is.
+async fn watched<T>(pass: impl Future<Output = T>, metrics: &Metrics) -> T {
+    let mut pass = pin!(pass);
+    loop {
+        tokio::select! {
+            biased;
+            passed = &mut pass => return passed,
+            () = tokio::time::sleep(TELLS) => {
+                if let Some(Step { stage, done, total }) = metrics.progress() {
+                    tracing::info!(stage = stage.word(), done, total, "the pass goes on");
+                }
+            }
+        }
+    }
 }
 
 /// One line a pass; what failed or waits follows, bounded, unless the pass before has said so.

@@ -18,6 +18,8 @@ mod listener;
 mod log;
 #[path = "trigger/passes.rs"]
 mod passes;
+#[path = "trigger/progress.rs"]
+mod progress;
 #[path = "trigger/releases.rs"]
 mod releases;
 #[path = "trigger/rotation.rs"]

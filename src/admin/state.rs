@@ -23,6 +23,7 @@ pub(super) async fn status(State(admin): State<Arc<Admin>>, headers: HeaderMap) 
         "due": state.due,
         "ready": state.ready,
         "started": state.started,
+        "progress": admin.metrics.progress(),
         "passes": state.passes,
         "view": *state.view,
     }))

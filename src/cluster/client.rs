@@ -96,7 +96,7 @@ pub struct Client {
     in_flight: Semaphore,
     /// How many writes may be in flight.
     pub concurrency: usize,
-    metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Metrics>,
     stop: CancellationToken,
     fence: Fence,
     /// Longest time that one write may take, answer included.
@@ -189,6 +189,7 @@ impl Client {
                 let items = page.get("items").and_then(Value::as_array);
                 let items = items.ok_or_else(|| Error::Transport("a list without items".into()))?;
                 out.extend(items.iter().filter_map(&each));
+                self.metrics.advance(items.len());
                 let next = page.get("metadata").and_then(|m| m.get("continue"));
                 token = next.and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned);
                 if token.is_none() {

@@ -11,6 +11,7 @@ use super::client::{Client, Error};
 use super::secure::owner_references;
 use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
+use crate::metrics::Stage;
 use crate::plan::Aftermath;
 use crate::plan::settle::Release;
 use crate::plan::statuses::StatusWrite;
@@ -24,6 +25,9 @@ pub async fn record(
     versions: &Versions,
 ) -> Vec<String> {
     let mut failed = Vec::new();
+    let Aftermath { statuses, repointed, set_releases, zone_releases, .. } = &*aftermath;
+    let releases = set_releases.len() + zone_releases.len();
+    client.metrics.stage(Stage::Record, statuses.len() + repointed.len() + releases);
     let statuses = aftermath
         .statuses
         .iter()
@@ -76,6 +80,7 @@ where
     let mut uids = BTreeSet::new();
     let mut answers = stream::iter(requests).buffer_unordered(client.concurrency);
     while let Some((kind, meta, answer)) = answers.next().await {
+        client.metrics.advance(1);
         if let Err(error) = answer {
             uids.insert(meta.uid.clone());
             failed.push(format!("{kind} {}: {error}", meta.key()));

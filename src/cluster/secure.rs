@@ -11,6 +11,7 @@ use super::Versions;
 use super::client::{Client, Error};
 use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
+use crate::metrics::Stage;
 use crate::plan::guard::{domain, questions};
 use crate::plan::set_plan::{Secure, SetPlan};
 use crate::plan::statuses::accepted_first;
@@ -20,6 +21,7 @@ use crate::plan::{Evidence, LiveObject, Plan, ZonePlan, ZoneStep};
 pub async fn secure(client: &Client, plan: &Plan, versions: &Versions, now: &str) -> Evidence {
     let mut evidence = Evidence::default();
     let zones = plan.objects.values().filter_map(|o| Some((&o.meta, o.secure.as_ref()?)));
+    client.metrics.stage(Stage::Secure, zones.clone().count());
     let zones = zones.map(|(meta, wanted)| async move {
         (meta.uid.clone(), metadata(client, KIND_ZONE, meta, versions, wanted).await)
     });
@@ -33,6 +35,7 @@ pub async fn secure(client: &Client, plan: &Plan, versions: &Versions, now: &str
             None => kept.push(set),
         }
     }
+    client.metrics.stage(Stage::Secure, kept.len());
     let sets = kept.into_iter().map(|set| async move {
         (set.meta.uid.clone(), secure_set(client, set, versions, now).await)
     });
@@ -92,6 +95,7 @@ where
 {
     let answers = stream::iter(requests).buffer_unordered(client.concurrency);
     answers
+        .inspect(|_| client.metrics.advance(1))
         .filter_map(|(uid, answer)| async move { Some((uid, answer.err()?.to_string())) })
         .collect()
         .await

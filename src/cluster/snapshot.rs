@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::client::{Client, Error};
 use crate::api::object::{Class, RecordSet, Zone};
+use crate::metrics::Stage;
 use crate::plan::snapshot::Cluster;
 
 /// Lists record sets, zones and classes, in this order, then checks the three CRDs. Kubernetes is read before
@@ -14,6 +15,7 @@ use crate::plan::snapshot::Cluster;
 pub async fn snapshot(client: &Client, namespaces: &BTreeSet<String>) -> Result<Cluster, Error> {
     let places = places(namespaces);
     let mut cluster = Cluster::default();
+    client.metrics.stage(Stage::List, 0);
     for place in &places {
         cluster.sets.extend(client.list("dnsrecordsets", *place, RecordSet::decode).await?);
     }

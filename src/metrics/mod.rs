@@ -1,6 +1,7 @@
 //! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
 #![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
 
+mod progress;
 mod states;
 mod traffic;
 mod zones;
@@ -14,6 +15,8 @@ use prometheus::{
     TextEncoder,
 };
 
+use self::progress::Progress;
+pub use self::progress::{Stage, Step};
 use self::states::States;
 use self::traffic::Traffic;
 use self::zones::Zones;
@@ -33,6 +36,7 @@ pub struct Metrics {
     settings: GaugeVec,
     states: States,
     traffic: Traffic,
+    progress: Progress,
     zone_series: OnceLock<Zones>,
     rrsets: IntCounterVec,
     record_sets: IntGauge,
@@ -104,6 +108,7 @@ impl Metrics {
                 "Names that PowerDNS acknowledges and does not serve.",
             )?,
             leader: gauge("leader", "1 while this process runs passes, 0 while it stands by.")?,
+            progress: Progress::new(&registry)?,
             zone_series: OnceLock::new(),
             pass_seconds,
             last_success,
@@ -139,6 +144,27 @@ impl Metrics {
     #[must_use]
     pub fn requests(&self) -> (u64, u64) {
         (self.traffic.powerdns_sent(), self.traffic.kubernetes_written())
+    }
+
+    /// The running pass begins with so many objects or zones of a stage; 0 where that is not known.
+    pub fn stage(&self, stage: Stage, total: usize) {
+        self.progress.put(Some(Step { stage, done: 0, total }));
+    }
+
+    /// So many more of them are done.
+    pub fn advance(&self, by: usize) {
+        self.progress.advance(by);
+    }
+
+    /// No pass is running any more.
+    pub fn pass_over(&self) {
+        self.progress.put(None);
+    }
+
+    /// How far the running pass is, if there is one.
+    #[must_use]
+    pub fn progress(&self) -> Option<Step> {
+        self.progress.now()
     }
 
     /// An answer came in, or something else went forward.

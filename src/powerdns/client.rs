@@ -150,7 +150,7 @@ pub struct Client {
     trouble: Mutex<Option<Error>>,
     /// Shared by everything that goes to this server.
     pub limiter: Limiter,
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     stop: CancellationToken,
     fence: Fence,
 }

@@ -7,6 +7,7 @@ use futures::stream::{self, StreamExt};
 use super::client::{Client, Error};
 use super::wire::{ListedZone, contents};
 use crate::dns::name::Name;
+use crate::metrics::Stage;
 use crate::plan::snapshot::{Look, Server, ServerZone};
 
 /// How the zones are read.
@@ -61,6 +62,7 @@ pub async fn read(
             (zone.look, zone.contents) = (Look::Unchanged, Err("it has not changed".to_owned()));
         }
     }
+    client.metrics.stage(Stage::Read, zones.iter().filter(|(_, z)| z.look == Look::Asked).count());
     let turn = reading.turn.checked_rem(zones.len()).unwrap_or_default();
     zones.rotate_left(turn);
     let zones: BTreeMap<Name, ServerZone> = stream::iter(zones)
@@ -99,7 +101,9 @@ async fn look(client: &Client, mut zone: ServerZone, began: u64) -> ServerZone {
     if !zone.writable() || zone.look != Look::Asked {
         return zone;
     }
-    match client.zone(&zone.id).await {
+    let answer = client.zone(&zone.id).await;
+    client.metrics.advance(1);
+    match answer {
         Ok(body) => {
             zone.serial_moves = body.serial_moves();
             // The zone's own answer is younger than the list's.

@@ -1,0 +1,107 @@
+//! How far the running pass is: a first pass over a large estate takes minutes.
+
+use std::sync::{Mutex, PoisonError};
+
+use prometheus::{IntGaugeVec, Opts, Registry};
+use serde::Serialize;
+
+/// What a pass is doing, in the order in which it does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Reading objects; how many there are is not known before.
+    List,
+    /// Reading zones of PowerDNS.
+    Read,
+    /// Writing finalizers and owner references of objects.
+    Secure,
+    /// Writing zones of PowerDNS.
+    Apply,
+    /// Writing statuses of objects, and letting go of them.
+    Record,
+}
+
+impl Stage {
+    const ALL: [Stage; 5] = [Stage::List, Stage::Read, Stage::Secure, Stage::Apply, Stage::Record];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::List => "list",
+            Stage::Read => "read",
+            Stage::Secure => "secure",
+            Stage::Apply => "apply",
+            Stage::Record => "record",
+        }
+    }
+}
+
+/// How much of a stage is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What is being done.
+    pub stage: Stage,
+    /// Objects or zones that it is done with.
+    pub done: usize,
+    /// Objects or zones that there are; 0 while that is not known.
+    pub total: usize,
+}
+
+/// The running pass, if there is one, and its series.
+#[derive(Debug)]
+pub(super) struct Progress {
+    now: Mutex<Option<Step>>,
+    done: IntGaugeVec,
+    total: IntGaugeVec,
+}
+
+impl Progress {
+    /// Registers the series.
+    ///
+    /// # Errors
+    /// If two series have one name.
+    pub(super) fn new(registry: &Registry) -> Result<Progress, prometheus::Error> {
+        let gauge = |name: &str, help: &str| {
+            let series =
+                IntGaugeVec::new(Opts::new(format!("dns_syncd_{name}"), help), &["stage"])?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
+        let progress = Progress {
+            now: Mutex::new(None),
+            done: gauge("pass_stage_done", "Objects or zones that the running pass is done with.")?,
+            total: gauge("pass_stage_total", "Objects or zones that it has to do.")?,
+        };
+        progress.put(None);
+        Ok(progress)
+    }
+
+    /// How far the running pass is.
+    pub(super) fn now(&self) -> Option<Step> {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So much more of the stage is done.
+    pub(super) fn advance(&self, by: usize) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(step) = now.as_mut() {
+            step.done = step.done.saturating_add(by);
+            self.done.with_label_values(&[step.stage.word()]).set(gauge(step.done));
+        }
+    }
+
+    /// A stage begins, or the pass ends: a stage that is over, or has not begun, shows nothing.
+    pub(super) fn put(&self, step: Option<Step>) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = step;
+        for stage in Stage::ALL {
+            let step = step.filter(|step| step.stage == stage);
+            self.done.with_label_values(&[stage.word()]).set(gauge(step.map_or(0, |s| s.done)));
+            self.total.with_label_values(&[stage.word()]).set(gauge(step.map_or(0, |s| s.total)));
+        }
+    }
+}
+
+fn gauge(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
