@@ -6,6 +6,7 @@ use super::guard::{hold_name, hold_zones_of, names_touching};
 use super::zones::{Standing, mark_of};
 use super::{Plan, World};
 use crate::api::PAUSE;
+use crate::api::object::Meta;
 use crate::dns::name::Name;
 
 /// Whether the PowerDNS zone of a DNSZone's domain is its own to hold: nobody else is served there, or the mark still
@@ -17,6 +18,29 @@ fn has_its_domain(world: &World<'_>, uid: &str) -> bool {
     let mark = mark_of(&world.snapshot.server, domain, world.policy);
     let holder = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
     mark.is_some_and(|m| m.names(uid)) || holder.is_none_or(|h| h.zone.meta.uid == uid)
+}
+
+/// Names at which something is a set's, whether or not it declares them still: an heir writes over that in its own name.
+fn carried(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
+    let zones = plan.zones.iter().filter_map(|(zone, p)| Some((zone, p.carried.get(uid)?)));
+    zones
+        .flat_map(|(zone, keys)| keys.iter().map(|(name, _)| (zone.clone(), name.clone())))
+        .collect()
+}
+
+/// No zone goes that holds something of a set, whatever that set names and refers to by now.
+fn stay(plan: &mut Plan, set: &Meta, why: &str) {
+    for (name, zone) in &mut plan.zones {
+        if !zone.goes() || !zone.carried.contains_key(&set.uid) {
+            continue;
+        }
+        zone.withhold(why);
+        let deletions = plan.objects.values_mut().filter_map(|o| o.deletion.as_mut());
+        for deletion in deletions.filter(|d| d.takes.as_ref() == Some(name)) {
+            deletion.takes = None;
+            deletion.held = Some(format!("DNSRecordSet {} is {why}", set.key()));
+        }
+    }
 }
 
 /// Holds everything that a paused object has to do with.
@@ -39,6 +63,8 @@ pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
     }
     for set in cluster.sets.iter().filter(|s| s.meta.paused) {
         let mut held: BTreeSet<(Name, Name)> = names_touching(&plan, &set.meta.uid);
+        held.extend(carried(&plan, &set.meta.uid));
+        stay(&mut plan, &set.meta, &why);
         if let Some(set) = plan.sets.get_mut(&set.meta.uid) {
             held.extend(set.traces.iter().map(|t| (t.zone.clone(), t.name.clone())));
             set.secure = None;

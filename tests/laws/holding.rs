@@ -315,3 +315,86 @@ fn another_owners_zone_loses_only_what_we_noted() {
     rrset.comments.push(theirs);
     assert_eq!(changes(&scene.plan()), [&["delete a.test. t.a.test. A"], &ALL[3..]].concat());
 }
+
+fn repoint(scene: &mut Scene, set: &str, zone: &str) {
+    scene.edit("dnsrecordsets", set, |set| set["spec"]["dnsZoneRef"]["name"] = json!(zone));
+}
+
+/// Docs, "Holding an object as it is": what carries its note stays for all claimants; nobody inherits it.
+#[test]
+fn nobody_inherits_a_name_that_a_paused_set_has_given_up() {
+    for content in ["192.0.2.1", "192.0.2.2"] {
+        let mut scene = Scene::new();
+        scene.zone("a", "a.test", "ours");
+        scene.set("first", "a", "A", &[("www", "192.0.2.1"), ("x", "192.0.2.1")]);
+        scene.set("second", "a", "A", &[("www", content)]);
+        scene.rest();
+        paused(&mut scene, "dnsrecordsets", "first");
+        scene.declare("first", &[("x", "192.0.2.1")]);
+        assert_eq!(changes(&scene.plan()), Vec::<String>::new(), "{content}");
+    }
+}
+
+/// An orphan zone does not take a paused set's RRset along.
+#[test]
+fn an_orphan_in_which_a_paused_set_has_something_stays() {
+    for ends in [false, true] {
+        let mut scene = Scene::new();
+        scene.policy.delete_orphan_zones = true;
+        scene.zone("a", "a.test", "ours");
+        scene.zone("b", "b.test", "ours");
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        scene.rest();
+        paused(&mut scene, "dnsrecordsets", "s");
+        scene.vanish("dnszones", "a");
+        if ends {
+            scene.delete("dnsrecordsets", "s");
+        } else {
+            repoint(&mut scene, "s", "b");
+        }
+        let plan = scene.plan();
+        assert!(!plan.zones[&name("a.test.")].goes(), "ends: {ends}");
+    }
+}
+
+/// A DNSZone does not end with what a paused set has in it, whatever that set names and refers to by now.
+#[test]
+fn a_zone_in_which_a_paused_set_has_something_does_not_end() {
+    for ends in [false, true] {
+        let mut scene = Scene::new();
+        scene.zone("a", "a.test", "ours");
+        scene.zone("b", "b.test", "ours");
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        scene.rest();
+        paused(&mut scene, "dnsrecordsets", "s");
+        repoint(&mut scene, "s", "b");
+        if ends {
+            scene.delete("dnsrecordsets", "s");
+        } else {
+            scene.edit("dnsrecordsets", "s", |s| s["metadata"]["ownerReferences"] = json!([]));
+        }
+        scene.delete("dnszones", "a");
+        let plan = scene.plan();
+        assert!(!plan.zones[&name("a.test.")].goes(), "ends: {ends}");
+        scene.carry_out(&plan);
+        assert!(finalized(&scene, "dnszones", "a"), "ends: {ends}");
+    }
+}
+
+/// Without notes its reference alone tells that it may have left something there.
+#[test]
+fn a_zone_to_which_a_paused_set_refers_does_not_end() {
+    let mut scene = Scene::new();
+    scene.world.pdns.comments = false;
+    scene.zone("a", "a.test", "ours");
+    scene.zone("b", "b.test", "ours");
+    scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+    scene.rest();
+    paused(&mut scene, "dnsrecordsets", "s");
+    repoint(&mut scene, "s", "b");
+    scene.delete("dnszones", "a");
+    let plan = scene.plan();
+    assert!(!plan.zones[&name("a.test.")].goes());
+    scene.carry_out(&plan);
+    assert!(finalized(&scene, "dnszones", "a"));
+}
