@@ -131,11 +131,15 @@ impl World<'_> {
     }
 
     fn is_orphan(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
-        let known = || self.zones.by_domain.contains_key(name);
+        let mark = note::Mark::read(&zone.account, self.policy);
+        matches!(mark, note::Mark::Ours(_)) && self.is_nobodys(name, zone)
+    }
+
+    /// Whether no DNSZone has this domain, nor is named by our mark on the zone.
+    pub(crate) fn is_nobodys(&self, name: &Name, zone: &snapshot::ServerZone) -> bool {
         let mark = note::Mark::read(&zone.account, self.policy);
         // A listed DNSZone whose domain cannot be read is there all the same.
-        let listed = || self.zones.marked(&mark).is_some();
-        matches!(mark, note::Mark::Ours(_)) && !known() && !listed()
+        !self.zones.by_domain.contains_key(name) && self.zones.marked(&mark).is_none()
     }
 
     /// Whether an orphan may go as a whole: nothing in it is another owner's, or a live set's to keep.

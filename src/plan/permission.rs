@@ -18,7 +18,7 @@ pub(super) enum Permission {
     Full,
     /// Nobody is served here: only what Terminating objects ask for.
     OnlyGoing,
-    /// An orphan of ours: what Terminating objects ask for, and what live ones have given up.
+    /// No DNSZone is there to be served: what Terminating objects ask for, and what live ones have given up.
     OnlyAsked,
     /// Another owner's zone: only deletes of RRsets with our note.
     OnlyNoted,
@@ -87,7 +87,10 @@ pub(super) fn permission(
     let Some(holder) = served else {
         let permission = match Mark::read(&zone.account, world.policy) {
             Mark::Other => Permission::OnlyNoted,
-            Mark::Ours(_) if world.is_orphan(domain, zone) => Permission::OnlyAsked,
+            // Nobody would ever clear the rest: a set that lives on gave it up for good.
+            Mark::Ours(_) | Mark::None | Mark::FreeText if world.is_nobodys(domain, zone) => {
+                Permission::OnlyAsked
+            }
             Mark::Ours(_) | Mark::None | Mark::FreeText => Permission::OnlyGoing,
         };
         return (ZoneStep::Keep, permission);

@@ -25,6 +25,10 @@ fn retype(scene: &mut Scene, set: &str, rtype: &str, content: &str) {
     });
 }
 
+fn repoint(scene: &mut Scene, set: &str, zone: &str) {
+    scene.edit("dnsrecordsets", set, |set| set["spec"]["dnsZoneRef"]["name"] = json!(zone));
+}
+
 /// What a further pass says of `www` of a set.
 fn said(scene: &Scene, set: &str) -> String {
     let mut scene = scene.clone();
@@ -255,4 +259,32 @@ fn a_coming_longer_zone_takes_its_names_already() {
     let here: Vec<String> =
         changes(&scene.plan()).into_iter().filter(|c| c.starts_with("replace a.test.")).collect();
     assert_eq!(here, ["replace a.test. y.a.test. A"]);
+}
+
+/// What a live set has left in a zone goes also where no DNSZone is there any more: that somebody's text stands in the
+/// account keeps us from marking the zone, and from nothing else.
+#[test]
+fn what_was_left_in_a_zone_without_a_dnszone_goes() {
+    for (account, ends) in [("billing: ACME", true), ("billing: ACME", false), ("", false)] {
+        let mut scene = scene(&[]);
+        scene.zone("b", "b.test", "ours");
+        scene.zone("free", "free.test", "ours");
+        scene.set("s", "free", "A", &[("www", "192.0.2.1")]);
+        scene.made("free.test.", "billing: ACME");
+        scene.store("free.test.", "hand.free.test.", "A", &["192.0.2.7"]);
+        scene.rest();
+        scene.pdns("free.test.").account = account.to_owned();
+        repoint(&mut scene, "s", "b");
+        if ends {
+            scene.delete("dnszones", "free");
+            scene.pass();
+        } else {
+            scene.vanish("dnszones", "free");
+        }
+        assert!(changes(&scene.plan()).contains(&"delete free.test. www.free.test. A".to_owned()));
+        scene.rest();
+        let left = scene.pdns("free.test.").rrsets.keys();
+        let left: Vec<&str> = left.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(left, ["free.test.", "free.test.", "hand.free.test."], "{account:?} {ends}");
+    }
 }

@@ -122,7 +122,7 @@ impl View<'_> {
             return Some("its writer has not lost it");
         }
         let (served, other) = (self.served(apex).is_some(), self.mark(apex) == Mark::Other);
-        let left = fate == Fate::Lost && self.orphan(apex);
+        let left = fate == Fate::Lost && self.nobodys(apex);
         let allowed = served || fate == Fate::Going || other || left;
         (!allowed).then_some("nobody is served here")
     }

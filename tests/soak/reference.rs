@@ -144,14 +144,14 @@ impl<'a> View<'a> {
                     matches!(fate, Fate::Retyped | Fate::Declared | Fate::Unknown)
                 }
             };
-        self.party.rules.orphans && self.orphan(apex) && !all.into_iter().any(stays)
+        self.party.rules.orphans && self.mark(apex) == Mark::Ours && self.nobodys(apex) && !all.into_iter().any(stays)
     }
 
-    /// Whether a zone has our mark and no DNSZone: what live record sets have left in it goes all the same.
-    pub fn orphan(&self, apex: &str) -> bool {
+    /// Whether a zone is not another owner's and has no DNSZone: what live record sets have left in it goes all the same.
+    pub fn nobodys(&self, apex: &str) -> bool {
         let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
         let known = |z: &Value| domain(z) == apex || self.party.mark(uid(z)) == account;
-        self.mark(apex) == Mark::Ours && !self.of("dnszones").any(known)
+        self.mark(apex) != Mark::Other && !self.of("dnszones").any(known)
     }
 
     /// The DNSZone that a record set names.

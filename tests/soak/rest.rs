@@ -112,8 +112,8 @@ impl View<'_> {
             };
             let stays = match self.fate(apex, name, rtype, &writer) {
                 Fate::Going => false,
-                // Where nobody is served only deletions are carried out.
-                Fate::Lost => !served && mark != Mark::Other,
+                // While nobody is served only deletions are carried out.
+                Fate::Lost => !served && mark != Mark::Other && !self.nobodys(apex),
                 Fate::Gone => {
                     let nobody = self.holder(apex).is_none() || (!served && mark != Mark::Other);
                     nobody || !(purged || self.as_written(apex, name, rtype, rrset))
