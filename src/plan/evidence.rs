@@ -9,10 +9,10 @@ use super::claims::Claim;
 use super::desired::declared;
 use super::diff::protected;
 use super::note::{Mark, Writer, writer};
-use super::sets::{Place, SetFacts};
+use super::set_plan::{Controller, controller, named_zone};
+use super::sets::{Place, SetFacts, is_zone};
 use super::snapshot::ZoneContents;
 use super::zones::{ClassState, mark_of};
-use crate::api::object::ObjectKey;
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
 
@@ -44,12 +44,14 @@ pub(super) fn evidence(
         let Ok(rtype) = facts.set.rtype else { continue };
         let (names, why) = if facts.going {
             if !world.policy.holds_set(&facts.set.meta)
-                || !belonged(facts, domain, holder, mark.as_ref())
+                || !belonged(world, facts, domain, holder, mark.as_ref())
             {
                 continue;
             }
-            let mut names = facts.spelled_names(domain);
-            names.extend(facts.programmed_names(domain));
+            let mut names = facts.programmed_names(domain);
+            if may_have_written(world, facts, mark.as_ref()) {
+                names.extend(facts.spelled_names(domain));
+            }
             // What others may have written goes only where it is what the set itself would have written.
             names.retain(|name| !world.policy.protect || own(world, facts, domain, name, contents));
             (names, DeleteReason::Going)
@@ -80,12 +82,7 @@ fn own(
     contents: &ZoneContents,
 ) -> bool {
     let Ok(rtype) = facts.set.rtype else { return false };
-    let zone = facts
-        .set
-        .zone
-        .as_ref()
-        .map(|zone| ObjectKey { namespace: facts.set.meta.namespace.clone(), name: zone.clone() });
-    let class = zone.and_then(|key| world.zones.named(&key)).map(|zone| zone.class);
+    let class = named_zone(world, facts).map(|zone| zone.class);
     let ttl = match class {
         Some(ClassState::Ours(class)) => class.default_ttl,
         _ => None,
@@ -99,6 +96,7 @@ fn own(
 /// Whether a going set's contents lay in this zone: its DNSZone has the domain, and nobody else holds it or
 /// the mark still carries that DNSZone's uid; or that object is gone and the mark carries its uid.
 fn belonged(
+    world: &World<'_>,
     facts: &SetFacts<'_>,
     domain: &Name,
     holder: Option<&str>,
@@ -106,11 +104,44 @@ fn belonged(
 ) -> bool {
     let marked = facts.set.meta.owners.iter().any(|o| mark.is_some_and(|m| m.names(&o.uid)));
     match &facts.place {
-        Place::Accepted(zone) => zone == domain,
+        Place::Accepted(zone) => zone == domain && arrived(world, facts),
         Place::NotServed(zone) => {
             let rival = holder.is_some_and(|uid| !facts.refers_to(Some(uid)));
-            zone.as_ref() == Some(domain) && (!rival || marked)
+            let came = || !rival && arrived(world, facts) && !is_anothers(world, facts);
+            zone.as_ref() == Some(domain) && (marked || came())
         }
         Place::Unresolved => marked,
     }
+}
+
+/// Whether something may have been written for a set in the zone of the DNSZone that it names: a reference to that one is
+/// put on before. Who has only references to others was repointed and ended before any pass.
+fn arrived(world: &World<'_>, facts: &SetFacts<'_>) -> bool {
+    let Some(zone) = named_zone(world, facts).map(|f| &f.zone.meta) else { return false };
+    let mut others = false;
+    for owner in facts.set.meta.owners.iter().filter(|o| is_zone(o)) {
+        // The one that had this name before counts: uids change when a cluster is restored.
+        if owner.uid == zone.uid || owner.name == zone.name {
+            return true;
+        }
+        others = true;
+    }
+    !others
+}
+
+/// Whether another controller serves the DNSZone that a set names: what it wrote need not be on this server.
+fn is_anothers(world: &World<'_>, facts: &SetFacts<'_>) -> bool {
+    let conditions = &facts.set.status.conditions;
+    named_zone(world, facts).is_some_and(|zone| {
+        controller(world, zone, conditions, || false) == Controller::OtherAccepted
+    })
+}
+
+/// Whether a going set's spec alone tells what was written for it. Where no class has its DNSZone served, and no mark tells
+/// that it once was, only what its status has programmed does.
+fn may_have_written(world: &World<'_>, facts: &SetFacts<'_>, mark: Option<&Mark>) -> bool {
+    named_zone(world, facts).is_none_or(|zone| {
+        let served = matches!(zone.class, ClassState::Ours(_) | ClassState::Missing(_));
+        served || mark.is_some_and(|m| m.names(&zone.zone.meta.uid))
+    })
 }

@@ -307,7 +307,7 @@ pub(super) fn staying(world: &World<'_>, owners: &[Owner]) -> Vec<Owner> {
     owners.iter().filter(|o| !goes(&o.uid)).cloned().collect()
 }
 
-fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFacts<'a>> {
+pub(super) fn named_zone<'a>(world: &World<'a>, facts: &SetFacts<'_>) -> Option<&'a ZoneFacts<'a>> {
     let key =
         ObjectKey { namespace: facts.set.meta.namespace.clone(), name: facts.set.zone.clone()? };
     world.zones.named(&key)

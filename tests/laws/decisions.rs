@@ -1,6 +1,7 @@
 //! Decisions about one name, each in a world of its own: who yields to whom, what is protected, what a longer zone takes,
 //! and what is known to be ours without a note.
 
+use dns_syncd::api::FINALIZER_RECORD_SET;
 use serde_json::json;
 
 use crate::model::Comment;
@@ -286,5 +287,48 @@ fn what_was_left_in_a_zone_without_a_dnszone_goes() {
         let left = scene.pdns("free.test.").rrsets.keys();
         let left: Vec<&str> = left.map(|(name, _)| name.as_str()).collect();
         assert_eq!(left, ["free.test.", "free.test.", "hand.free.test."], "{account:?} {ends}");
+    }
+}
+
+/// What another controller serves, maybe on another server, is not ours to delete; nor is what nobody ever served.
+#[test]
+fn a_set_that_was_never_ours_takes_nothing_from_a_zone_of_nobodys() {
+    for (class, account) in [("foreign", ""), ("foreign", "billing: ACME"), ("", "")] {
+        let mut scene = Scene::new();
+        scene.zone("a", "a.test", class);
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        scene.made("a.test.", account);
+        scene.store("a.test.", "www.a.test.", "A", &["192.0.2.77"]);
+        scene.edit("dnsrecordsets", "s", |set| {
+            let says = |kind: &str| {
+                let truth = if class == "foreign" { "True" } else { "False" };
+                json!({"type": kind, "status": truth, "reason": kind, "message": "",
+                    "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+            };
+            set["metadata"]["finalizers"] = json!([FINALIZER_RECORD_SET]);
+            set["status"]["conditions"] = json!([says("Accepted")]);
+            set["status"]["recordSets"] =
+                json!([{"name": "www", "conditions": [says("Programmed")]}]);
+        });
+        scene.delete("dnsrecordsets", "s");
+        assert_eq!(changes(&scene.plan()), Vec::<String>::new(), "{class:?} {account:?}");
+    }
+}
+
+/// Without comments: a set that ends before anything was written for it where it is now takes nothing from there.
+#[test]
+fn a_set_that_ends_where_it_has_not_arrived_takes_nothing_from_there() {
+    for class in ["ours", "foreign"] {
+        let mut scene = Scene::new();
+        scene.world.pdns.comments = false;
+        scene.zone("a", "a.test", "ours");
+        scene.zone("b", "b.test", "ours");
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        scene.rest();
+        scene.edit("dnszones", "b", |zone| zone["spec"]["dnsZoneClassName"] = json!(class));
+        scene.store("b.test.", "www.b.test.", "A", &["192.0.2.77"]);
+        repoint(&mut scene, "s", "b");
+        scene.delete("dnsrecordsets", "s");
+        assert_eq!(changes(&scene.plan()), Vec::<String>::new(), "{class}");
     }
 }

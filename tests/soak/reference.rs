@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::model::{Rrset, Zone};
-use crate::scene::{Mark, Party, Scene, Writer, finalized, stored, terminating, uid};
+use crate::scene::{Mark, Party, Scene, Writer, finalized, is_true, stored, terminating, uid};
 use crate::words::{Contents, IGNORED, at_or_below, coexist, groups, owner};
 
 /// One daemon's view of both states.
@@ -358,6 +358,7 @@ impl<'a> View<'a> {
                 Home::Served(home) | Home::NotServed(home) => home == apex,
                 Home::Unresolved => going,
             };
+            let home = home && (!going || self.came(set, apex));
             let spelled = set["spec"]["records"].as_array().into_iter().flatten();
             let told = set["status"]["recordSets"].as_array().into_iter().flatten();
             let at_name = |e: &Value| owner(text(e, "/name"), apex).as_deref() == Some(name);
@@ -367,10 +368,40 @@ impl<'a> View<'a> {
             let own = || {
                 self.groups(set, apex).get(name).map(|g| g.contents.clone()) == Some(here.clone())
             };
-            let ends = going && (spelled || told) && (!self.party.rules.protect || own());
+            let wrote = (spelled && self.may_have_written(set, apex)) || told;
+            let ends = going && wrote && (!self.party.rules.protect || own());
             set["spec"]["recordType"] == rtype && home && (ends || (!going && !spelled && told))
         };
         self.of("dnsrecordsets").find(says).map(|set| uid(set).to_owned())
+    }
+
+    /// Whether the zone that a record set names was served for it before it ended: not if it refers to others alone, nor
+    /// if another controller has accepted it.
+    fn came(&self, set: &Value, apex: &str) -> bool {
+        let Some(zone) = self.zone_of(set) else { return true };
+        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
+        let owners = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let mut zones = owners.filter(|o| o["kind"] == "DNSZone").peekable();
+        let marked = |o: &Value| self.party.mark(o["uid"].as_str().unwrap_or_default()) == account;
+        if zones.clone().any(marked) {
+            return true;
+        }
+        let meta = &zone["metadata"];
+        let theirs = self.class_alien(zone)
+            && is_true(&set["status"]["conditions"], "Accepted")
+            && self.party.mark(uid(zone)) != account;
+        let none = zones.peek().is_none();
+        !theirs && (none || zones.any(|o| o["uid"] == meta["uid"] || o["name"] == meta["name"]))
+    }
+
+    /// Whether what a record set declares may have been written without its status saying so.
+    fn may_have_written(&self, set: &Value, apex: &str) -> bool {
+        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
+        self.zone_of(set).is_none_or(|zone| {
+            let missing =
+                self.class(zone).is_none() && !text(zone, "/spec/dnsZoneClassName").is_empty();
+            missing || self.class_ours(zone) || self.party.mark(uid(zone)) == account
+        })
     }
 
     /// The claims to a name that are to be served, given what is stored there; oldest first, each with room for it.
