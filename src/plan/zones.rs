@@ -152,14 +152,15 @@ pub fn zones<'a>(cluster: &'a Cluster, server: &Server, policy: &Policy) -> Zone
             out.holders.insert(domain.clone(), holder);
         }
         let holder = out.holders.get(domain).copied();
-        let elsewhere = mark.as_ref().is_some_and(|mark| {
-            out.marked(mark).is_none() && is_of_another_namespace(server, domain, mark, policy)
-        });
+        let dead = mark.as_ref().filter(|mark| out.marked(mark).is_none());
+        let noted = dead.map(|mark| is_of_another_namespace(server, domain, mark, policy));
+        let (elsewhere, unseen) = (noted == Some(Some(true)), noted == Some(None));
         for uid in uids {
             let Some(facts) = out.by_uid.get_mut(uid) else { continue };
             let loses = holder.is_some_and(|h| h != facts.zone.meta.uid);
-            // Without a list no mark is seen: who was told that the domain is in use stays told so.
-            let told = server.zones.is_err() && says_in_use(facts.zone);
+            // Without a list no mark is seen, and in a zone that is not read no note: who was told that the domain is in
+            // use stays told so.
+            let told = (server.zones.is_err() || unseen) && says_in_use(facts.zone);
             let other = mark == Some(Mark::Other) || elsewhere;
             if facts.standing == Standing::Served && (loses || told || other) {
                 facts.standing = Standing::InUse;
@@ -178,17 +179,22 @@ pub fn mark_of(server: &Server, domain: &Name, policy: &Policy) -> Option<Mark> 
 }
 
 /// Whether a zone with our mark holds an RRset that we noted for a namespace that is not read. The DNSZone that the mark
-/// names is then most likely there as well, and alive.
-fn is_of_another_namespace(server: &Server, domain: &Name, mark: &Mark, policy: &Policy) -> bool {
-    let zone = server.zones.as_ref().ok().and_then(|zones| zones.get(domain));
-    let contents =
-        zone.and_then(|z| z.contents.as_ref().ok()).filter(|_| !policy.namespaces.is_empty());
-    let mut rrsets = contents.into_iter().flat_map(|c| c.names.values()).flat_map(BTreeMap::values);
-    matches!(mark, Mark::Ours(_))
-        && rrsets.any(|r| match writer(&r.comments, policy) {
-            Writer::Other(note) => r.exists() && policy.is_ours(&note.owner),
-            Writer::Nobody | Writer::Ours(_) => false,
-        })
+/// names is then most likely there as well, and alive. `None` if that cannot be told, since the zone could not be read.
+fn is_of_another_namespace(
+    server: &Server,
+    domain: &Name,
+    mark: &Mark,
+    policy: &Policy,
+) -> Option<bool> {
+    if !matches!(mark, Mark::Ours(_)) || policy.namespaces.is_empty() {
+        return Some(false);
+    }
+    let zone = server.zones.as_ref().ok()?.get(domain)?;
+    let mut rrsets = zone.contents.as_ref().ok()?.names.values().flat_map(BTreeMap::values);
+    Some(rrsets.any(|r| match writer(&r.comments, policy) {
+        Writer::Other(note) => r.exists() && policy.is_ours(&note.owner),
+        Writer::Nobody | Writer::Ours(_) => false,
+    }))
 }
 
 /// The live DNSZone that the mark names keeps the domain, whatever its class says meanwhile; without

@@ -318,3 +318,29 @@ fn an_original_yields_to_a_shadow_that_the_replicator_made() {
     assert!(world(NAMESPACE, &ends(dns_syncd::api::FINALIZER_ZONE)), "its end is owed");
     assert!(!world(NAMESPACE, &ends("example/theirs")));
 }
+
+/// Nor does it become its own again while nobody can look: who was told stays told.
+#[test]
+fn a_zone_of_a_namespace_that_is_not_read_stays_in_use_while_it_cannot_be_read() {
+    let mut scene = rivals(&[("a", "ours")]);
+    scene.policy.namespaces = ["ns".to_owned()].into();
+    scene.made("a.test.", &Scene::mark("elsewhere"));
+    let rrset = scene.store("a.test.", "www.a.test.", "A", &["192.0.2.1"]);
+    let mut theirs = note(OWNER, "x", "A", rrset);
+    theirs.content = theirs.content.replace("ns/x", "far/x");
+    rrset.comments.push(theirs);
+    let unread = |scene: &Scene| {
+        let mut snapshot = scene.world.snapshot();
+        let zones = snapshot.server.zones.as_mut().unwrap();
+        zones.get_mut(&name("a.test.")).unwrap().contents = Err("status 500".to_owned());
+        decide(&snapshot, &scene.memory, &scene.policy)
+    };
+    assert_eq!(standing(&unread(&scene)).0, ["a"], "nobody has told it yet");
+    scene.pass();
+    let plan = unread(&scene);
+    assert_eq!(standing(&plan).1, ["a"]);
+    assert!(plan.objects["u-a"].secure.is_none());
+    // Without a limit to namespaces its mark is a dead one's.
+    scene.policy.namespaces.clear();
+    assert_eq!(standing(&unread(&scene)).0, ["a"]);
+}
