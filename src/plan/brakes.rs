@@ -270,6 +270,13 @@ fn hold_all(plan: &mut Plan) {
     let keys = deletes(plan, |_, _| true);
     let mut hold = hold_of(why.clone(), &keys);
     hold_keys(plan, &keys, &why);
+    // What an heir writes over would be deleted alone if the server refused the heir.
+    let names = plan.zones.values_mut().flat_map(|zone| zone.names.values_mut());
+    for change in names.flat_map(|name| name.types.values_mut()) {
+        if let Change::Replace { over, .. } = change {
+            *over = None;
+        }
+    }
     let going: Vec<Name> =
         plan.zones.iter().filter(|(_, z)| z.goes()).map(|(name, _)| name.clone()).collect();
     for name in going {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dns_syncd::plan::brakes::{Brake, Brakes};
+use dns_syncd::plan::change::Change;
 use dns_syncd::plan::release::Released;
 use dns_syncd::plan::{Plan, ZoneStep, brake};
 use serde_json::json;
@@ -205,6 +206,22 @@ fn a_loser_that_ends_lifts_no_brake() {
         scene.delete("dnsrecordsets", &format!("a-{i}"));
     }
     assert_eq!(braked(&scene, HALF).holds.len(), 1);
+}
+
+/// An heir writes over what goes; refused, it would leave that to a delete of its own.
+#[test]
+fn with_deletes_off_a_refused_heir_is_no_reason_to_delete() {
+    let mut scene = scene(&[("a", 1)]);
+    scene.set("heir", "a", "A", &[("n00", "192.0.2.2")]);
+    scene.rest();
+    scene.delete("dnsrecordsets", "a-0");
+    for (deletes, alone) in [(true, 1), (false, 0)] {
+        let plan = braked(&scene, Brakes { deletes, ..OPEN });
+        assert_eq!(changes(&plan), ["replace a.test. n00.a.test. A"]);
+        let names = plan.zones.values().flat_map(|zone| zone.names.values());
+        let over = |c: &&Change| matches!(c, Change::Replace { over: Some(_), .. });
+        assert_eq!(names.flat_map(|name| name.types.values()).filter(over).count(), alone);
+    }
 }
 
 #[test]
