@@ -51,6 +51,8 @@ mod servers;
 #[path = "soak/steps.rs"]
 mod steps;
 mod support;
+#[path = "soak/unnoted.rs"]
+mod unnoted;
 #[path = "soak/words.rs"]
 mod words;
 
