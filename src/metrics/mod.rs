@@ -1,6 +1,7 @@
 //! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
 #![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
 
+mod levels;
 mod progress;
 mod states;
 mod traffic;
@@ -15,6 +16,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use self::levels::Levels;
 use self::progress::Progress;
 pub use self::progress::{Stage, Step};
 use self::states::States;
@@ -39,17 +41,7 @@ pub struct Metrics {
     progress: Progress,
     zone_series: OnceLock<Zones>,
     rrsets: IntCounterVec,
-    record_sets: IntGauge,
-    zones: IntGauge,
-    unchanged: IntGauge,
-    failed: IntGauge,
-    held: IntGauge,
-    left_alone: IntGauge,
-    orphans: IntGauge,
-    holds: IntGauge,
-    backed_off_zones: IntGauge,
-    backed_off_names: IntGauge,
-    in_vain: IntGauge,
+    levels: Levels,
     leader: IntGauge,
 }
 
@@ -71,43 +63,41 @@ impl Metrics {
             Ok::<_, prometheus::Error>(series)
         };
         let buckets = vec![0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
-        let options = HistogramOpts::new("dns_syncd_pass_duration_seconds", "Duration of passes.");
+        let options =
+            HistogramOpts::new("dns_syncd_pass_duration_seconds", "How long passes took.");
         let pass_seconds = Histogram::with_opts(options.buckets(buckets))?;
         registry.register(Box::new(pass_seconds.clone()))?;
         let last_success = Gauge::new(
             "dns_syncd_last_successful_pass_timestamp_seconds",
-            "Unix time at the end of the last pass after which nothing had failed.",
+            "Unix time at the end of the last pass with the result ok.",
         )?;
         registry.register(Box::new(last_success.clone()))?;
         build_info(&registry)?;
-        let settings = Opts::new("dns_syncd_setting", "Numbers of the configuration in effect.");
-        let settings = GaugeVec::new(settings, &["option"])?;
-        registry.register(Box::new(settings.clone()))?;
         Ok(Metrics {
-            passes: counter("passes_total", "Passes by result.", &["result"])?,
+            passes: counter(
+                "passes_total",
+                "Passes by result. failed: a change without proof, an object not secured, a status not written, or \
+                 PowerDNS not read at all; none: no pass, Kubernetes could not be read; ok: all others.",
+                &["result"],
+            )?,
             failures: gauge(
                 "consecutive_failed_passes",
-                "Passes since the last one without a failure.",
+                "Passes since the last one with the result ok.",
             )?,
-            settings,
+            settings: settings(&registry)?,
             states: States::new(&registry)?,
             traffic: Traffic::new(&registry)?,
-            rrsets: counter("rrset_changes_total", "Acknowledged RRset changes.", &["action"])?,
-            record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
-            zones: gauge("zones", "DNSZones that were input to the last pass.")?,
-            unchanged: gauge("zones_unchanged", "Zones that were not read again.")?,
-            failed: gauge("failed_changes", "Changes without proof after the last pass.")?,
-            held: gauge("held", "Names and deletions that wait for another reason.")?,
-            left_alone: gauge("rrsets_left_alone", "RRsets that nobody declares and that stay.")?,
-            orphans: gauge("orphan_zones", "Zones with our mark whose DNSZone is gone.")?,
-            holds: gauge("deletion_holds", "Brakes that hold deletes until they are released.")?,
-            backed_off_zones: gauge("backed_off_zones", "Zones that wait for their next try.")?,
-            backed_off_names: gauge("backed_off_names", "Names that wait for their next try.")?,
-            in_vain: gauge(
-                "acknowledged_in_vain_names",
-                "Names that PowerDNS acknowledges and does not serve.",
+            rrsets: counter(
+                "rrset_changes_total",
+                "Changes of RRsets that PowerDNS acknowledged: create, replace, delete, adopt.",
+                &["action"],
             )?,
-            leader: gauge("leader", "1 while this process runs passes, 0 while it stands by.")?,
+            levels: Levels::new(&registry)?,
+            leader: gauge(
+                "leader",
+                "1 while this process runs passes, 0 while another one does or nobody can; the gauges of the last pass are \
+                 then 0 too.",
+            )?,
             progress: Progress::new(&registry)?,
             zone_series: OnceLock::new(),
             pass_seconds,
@@ -182,7 +172,7 @@ impl Metrics {
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
         if !leads {
-            self.levels(&Summary::default());
+            self.show(&Summary::default());
             self.zones(&View::default());
         }
     }
@@ -243,24 +233,13 @@ impl Metrics {
             self.rrsets.with_label_values(&[action]).inc_by(count as u64);
         }
         self.states.observe(&summary.census, unix);
-        self.levels(summary);
+        self.show(summary);
     }
 
     /// Shows how things stand after a pass.
-    fn levels(&self, summary: &Summary) {
+    fn show(&self, summary: &Summary) {
         self.states.levels(&summary.census);
-        let set = |gauge: &IntGauge, n: usize| gauge.set(i64::try_from(n).unwrap_or(i64::MAX));
-        set(&self.record_sets, summary.record_sets);
-        set(&self.zones, summary.zones);
-        set(&self.unchanged, summary.unchanged);
-        set(&self.failed, summary.failed.len());
-        set(&self.held, summary.held.len());
-        set(&self.left_alone, summary.left_alone);
-        set(&self.orphans, summary.orphans.len());
-        set(&self.holds, summary.holds);
-        set(&self.backed_off_zones, summary.backed_off.0);
-        set(&self.backed_off_names, summary.backed_off.1);
-        set(&self.in_vain, summary.in_vain);
+        self.levels.show(summary);
     }
 
     /// Counts a pass that could not be made, because a list was incomplete.
@@ -281,8 +260,20 @@ impl Metrics {
 }
 
 fn build_info(registry: &Registry) -> Result<(), prometheus::Error> {
-    let build = Opts::new("dns_syncd_build_info", "Always 1; the version is a label.");
+    let build =
+        Opts::new("dns_syncd_build_info", "Always 1; its label is the version of the daemon.");
     let build = GaugeVec::new(build, &["version"])?;
     build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
     registry.register(Box::new(build))
+}
+
+fn settings(registry: &Registry) -> Result<GaugeVec, prometheus::Error> {
+    let settings = Opts::new(
+        "dns_syncd_setting",
+        "Numbers of the configuration in effect, by the path of the option: rates, bursts, concurrency, the request \
+         time-out, and the interval if it is a duration.",
+    );
+    let settings = GaugeVec::new(settings, &["option"])?;
+    registry.register(Box::new(settings.clone()))?;
+    Ok(settings)
 }

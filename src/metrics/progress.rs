@@ -70,8 +70,16 @@ impl Progress {
         };
         let progress = Progress {
             now: Mutex::new(None),
-            done: gauge("pass_stage_done", "Objects or zones that the running pass is done with.")?,
-            total: gauge("pass_stage_total", "Objects or zones that it has to do.")?,
+            done: gauge(
+                "pass_stage_done",
+                "Objects or zones that the running pass is done with, of the stage (list, read, secure, apply, record) that it \
+                 is in; 0 else.",
+            )?,
+            total: gauge(
+                "pass_stage_total",
+                "Objects or zones that the running pass has to do in the stage that it is in; 0 else, and where that is not \
+                 known.",
+            )?,
         };
         progress.put(None);
         Ok(progress)

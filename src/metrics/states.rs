@@ -34,26 +34,31 @@ impl States {
         };
         let unprogrammed = Opts::new(
             "dns_syncd_unprogrammed_names",
-            "Names of record sets that are not programmed, by the reason of their condition.",
+            "Names of record sets that are not programmed, by the reason of their condition: Conflict, NotOwner, PDNSError, \
+             Pending, DNSZoneInUse.",
         );
         let unprogrammed = IntGaugeVec::new(unprogrammed, &["reason"])?;
         registry.register(Box::new(unprogrammed.clone()))?;
         let options = HistogramOpts::new(
             "dns_syncd_time_from_generation_to_programmed_seconds",
-            "Time from the last change of a record set's spec to the status that calls it programmed.",
+            "Time from the last change of a record set's spec, as the API server notes it in seconds, to the \
+             status that calls it programmed.",
         );
         let programmed = Histogram::with_opts(options.buckets(SECONDS.to_vec()))?;
         registry.register(Box::new(programmed.clone()))?;
         Ok(States {
             unprogrammed,
-            foreign: gauge("foreign_zones", "DNSZones whose class is another controller's.")?,
+            foreign: gauge(
+                "foreign_zones",
+                "DNSZones whose class is another controller's: this daemon passes over them.",
+            )?,
             terminating: gauge(
                 "terminating_objects",
                 "Objects that are being deleted and wait for this daemon.",
             )?,
             oldest_deletion: gauge(
                 "oldest_deletion_timestamp_seconds",
-                "Unix time at which the oldest of them was deleted; 0 if there is none.",
+                "Unix time at which the oldest object that waits for this daemon was deleted; 0 if there is none.",
             )?,
             programmed,
         })

@@ -36,26 +36,26 @@ impl Traffic {
         registry.register(Box::new(powerdns_seconds.clone()))?;
         let throttled = Opts::new(
             "dns_syncd_throttle_wait_seconds_total",
-            "Time that requests waited for a rate limit, a slot or the one writer, by server.",
+            "Time that requests waited for a rate limit, a slot or the one writer, by server: powerdns, kubernetes.",
         );
         let throttled = CounterVec::new(throttled, &["server"])?;
         registry.register(Box::new(throttled.clone()))?;
         Ok(Traffic {
             powerdns: counter(
                 "powerdns_requests_total",
-                "Requests to PowerDNS by method and status code; none: no answer.",
+                "Requests to PowerDNS by method and status code (none: no answer).",
                 &["method", "code"],
             )?,
             powerdns_seconds,
             kubernetes: counter(
                 "kubernetes_writes_total",
-                "Writes to the API server by what was written and status code.",
+                "Writes to the API server by what was written (metadata, status, delete, event) and status code (none: no answer).",
                 &["what", "code"],
             )?,
             throttled,
             nudges: counter(
                 "nudges_total",
-                "Requests to /v1/sync by what became of them.",
+                "Requests to /v1/sync by what became of them: accepted, refused.",
                 &["result"],
             )?,
         })

@@ -27,8 +27,14 @@ impl Zones {
             Ok::<_, prometheus::Error>(series)
         };
         Ok(Zones {
-            rrsets: gauge("zone_rrsets", "Names and types that a DNSZone holds.")?,
-            waiting: gauge("zone_waiting", "1 while a DNSZone is not as declared, else 0.")?,
+            rrsets: gauge(
+                "zone_rrsets",
+                "With metrics.perZone: names and types that a DNSZone (namespace/name) holds.",
+            )?,
+            waiting: gauge(
+                "zone_waiting",
+                "With metrics.perZone: 1 while a DNSZone (namespace/name) is not as declared, else 0.",
+            )?,
         })
     }
 
