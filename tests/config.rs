@@ -4,6 +4,8 @@
 
 #[path = "config/drift.rs"]
 mod drift;
+#[path = "docs/generated.rs"]
+mod generated;
 #[path = "config/refusals.rs"]
 mod refusals;
 

@@ -1,11 +1,12 @@
-//! The example file, the reference in `docs/` and the code name the same options with the same
-//! defaults, and the reference shows messages as they are.
+//! The example file and the code name the same options with the same defaults, the reference in `docs/` has its table
+//! of options from both, and shows messages as they are.
 
 use std::collections::BTreeMap;
 
-use dns_syncd::config::{Config, KEYS, Sources};
+use dns_syncd::config::{Config, KEYS, Key, Sources};
 use serde_json::Value;
 
+use super::generated::generated;
 use super::{defaults, load, refusal, with_needed};
 
 const EXAMPLE: &str = include_str!("../../config/dns-syncd.yaml");
@@ -40,20 +41,23 @@ fn example_file_holds_every_option_with_its_default() {
     assert_eq!(example, code, "config/dns-syncd.yaml and src/config/keys.rs differ");
 }
 
-#[test]
-fn example_file_comments_every_section_and_option() {
-    // `burst` and `format`-like lines may share the comment of the line before; a section's first
-    // line is commented by its options.
-    let mut commented = false;
-    for line in EXAMPLE.lines().map(str::trim) {
+/// The comment above each option of the example file, by its path.
+fn meanings() -> BTreeMap<String, String> {
+    let (mut meanings, mut words, mut section) = (BTreeMap::new(), Vec::new(), String::new());
+    for line in EXAMPLE.lines() {
         if line.is_empty() {
-            commented = false;
-        } else if line.starts_with('#') || line.ends_with(':') {
-            commented = true;
+            words.clear();
+        } else if let Some(comment) = line.trim_start().strip_prefix('#') {
+            words.push(comment.trim());
+        } else if let Some(name) = line.strip_suffix(':') {
+            section = format!("{name}.");
         } else {
-            assert!(commented, "no comment above: {line}");
+            let (name, _) = line.trim_start().split_once(':').unwrap();
+            let of = if line.starts_with(' ') { section.as_str() } else { "" };
+            meanings.insert(format!("{of}{name}"), std::mem::take(&mut words).join(" "));
         }
     }
+    meanings
 }
 
 #[test]
@@ -65,32 +69,29 @@ fn example_file_must_be_edited() {
     assert_eq!(with_needed(EXAMPLE, &[], &[]), Ok(defaults()));
 }
 
+/// The row of each option: what the code says of it, and its comment in the example file.
+fn table() -> String {
+    let meanings = meanings();
+    let row = |key: &&Key| {
+        let default = match (key.list, key.default) {
+            (true, list) => format!("`[{list}]`"),
+            (false, "") => "empty".to_owned(),
+            (false, text) => format!("`{text}`"),
+        };
+        let Key { path, allowed, .. } = key;
+        let meaning = meanings.get(*path).map(String::as_str).unwrap_or_default();
+        assert!(!meaning.is_empty(), "{path} has no comment of its own in config/dns-syncd.yaml");
+        format!("| `{path}` | {default} | {allowed} | `{}` | {meaning} |\n", key.variable())
+    };
+    let rows: String = KEYS.iter().map(row).collect();
+    format!(
+        "| Option | Default | Must be | Environment variable | Meaning |\n|---|---|---|---|---|\n{rows}"
+    )
+}
+
 #[test]
-fn reference_table_agrees_with_the_code() {
-    let table: Vec<Vec<&str>> = REFERENCE
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
-        .collect();
-    let code: Vec<Vec<String>> = KEYS
-        .iter()
-        .map(|key| {
-            let default = match (key.list, key.default) {
-                (true, list) => format!("`[{list}]`"),
-                (false, "") => "empty".to_owned(),
-                (false, text) => format!("`{text}`"),
-            };
-            let name = |text: &str| format!("`{text}`");
-            vec![name(key.path), default, key.allowed.to_owned(), name(&key.variable())]
-        })
-        .collect();
-    for (row, key) in table.iter().zip(&code) {
-        // The last column is the meaning, which only people read.
-        let [cells @ .., meaning] = row.as_slice() else { panic!("an empty row") };
-        assert_eq!(cells, key.as_slice(), "docs/configuration.md and src/config/keys.rs differ");
-        assert!(!meaning.is_empty());
-    }
-    assert_eq!(table.len(), code.len(), "docs/configuration.md and src/config/keys.rs differ");
+fn reference_has_the_options_as_they_are() {
+    generated("docs/configuration.md", &table());
 }
 
 /// The first block of the reference that is fenced with that word.
