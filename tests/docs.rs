@@ -24,8 +24,8 @@ use dns_syncd::plan::summary::Summary;
 use dns_syncd::plan::view::{View, ZoneView};
 
 use claims::{
-    dead_links, files, flat, invariants, metrics_in, unknown_functions, unknown_sentences,
-    unknown_words, unmapped,
+    dead_links, files, flat, invariants, metrics_in, refused_commands, unknown_functions,
+    unknown_sentences, unknown_words, unmapped,
 };
 use generated::generated;
 
@@ -152,6 +152,7 @@ fn commands_exist() {
     let cli = dns_syncd::cli::Cli::command();
     let known: BTreeSet<String> = cli.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     check(|_, text| unknown_words(text, "dns-syncd", &known));
+    check(|_, text| refused_commands(text, &cli));
     let targets: BTreeSet<String> = document("Makefile")
         .lines()
         .filter_map(|l| l.split_once(':').map(|(target, _)| target))
@@ -162,6 +163,10 @@ fn commands_exist() {
 
     let bad = "`dns-syncd run`, `dns-syncd explode`, dns-syncd keeps\n```sh\ntarget/release/dns-syncd fly --x\n```\n";
     assert_eq!(unknown_words(bad, "dns-syncd", &known), ["dns-syncd explode", "dns-syncd fly"]);
+    let bad = "```sh\nX=1 ./dns-syncd crds | tee x\ndns-syncd plan \\\n  --al\ndns-syncd import a.example\n```\n";
+    let found = refused_commands(bad, &cli);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("dns-syncd plan --al: ") && found[1].contains("--class"));
     assert_eq!(
         unknown_words("`make` `make test` `make hay`", "make", &words(&["test"])),
         ["make hay"]

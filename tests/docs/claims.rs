@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::markdown::{anchors, code, relative_links, rows, section, spans, split};
+use crate::markdown::{Fence, anchors, code, relative_links, rows, section, spans, split};
 
 /// Everything of a folder with an ending, sorted.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
@@ -124,6 +124,31 @@ pub(crate) fn unknown_words(text: &str, command: &str, known: &BTreeSet<String>)
             let plain = next.chars().all(|c| c.is_ascii_lowercase() || c == '-');
             if plain && !next.starts_with('-') && !known.contains(next) {
                 out.push(format!("{command} {next}"));
+            }
+        }
+    }
+    out
+}
+
+/// Commands in fences of a shell that the program does not take: a flag it has not, an argument that is missing.
+pub(crate) fn refused_commands(text: &str, cli: &clap::Command) -> Vec<String> {
+    let (_, fences) = split(text);
+    let shell = |f: &&Fence| ["sh", "console"].contains(&f.language.as_str());
+    let mut out = Vec::new();
+    for fence in fences.iter().filter(shell) {
+        for line in fence.text.replace("\\\n", " ").lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            // Kubernetes has objects of that name.
+            let begins = |pair: &[&str]| {
+                pair[0].rsplit('/').next() == Some("dns-syncd")
+                    && cli.find_subcommand(pair[1]).is_some()
+            };
+            let Some(first) = words.windows(2).position(begins) else { continue };
+            // What follows is the shell's.
+            let shell = |word: &&&str| !["|", "||", "&&", ">", "&", "#"].contains(*word);
+            let command: Vec<&str> = words[first..].iter().take_while(shell).copied().collect();
+            if let Err(error) = cli.clone().try_get_matches_from(&command) {
+                out.push(format!("{}: {error}", command.join(" ")));
             }
         }
     }
