@@ -84,6 +84,26 @@ fn metrics_in(text: &str) -> BTreeSet<&str> {
     text.split(other).filter(|word| word.starts_with("dns_syncd_")).collect()
 }
 
+/// The labels that a query names and that no series in it has, nor its target; `page` has the labels of each series.
+fn labels_missed(page: &str, query: &str) -> Vec<String> {
+    let metrics = metrics_in(query);
+    let has = |row: &&str| {
+        metrics.iter().any(|m| row.starts_with(&format!("| `{}` |", m.trim_end_matches("_bucket"))))
+    };
+    let labels = page.lines().filter(has).filter_map(|row| row.split('|').nth(3));
+    let mut known: BTreeSet<&str> = labels.flat_map(|cell| cell.split('`')).collect();
+    known.extend(["namespace", "job", "pod", "le"]);
+    let parts = |open: &str, close: char| {
+        let insides = query.split(open).skip(1).filter_map(move |rest| rest.split(close).next());
+        insides
+            .flat_map(|inside| inside.split(','))
+            .map(|part| part.split(['=', '!']).next().unwrap_or_default().trim().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let asked = [parts("by (", ')'), parts("{", '}')].concat();
+    asked.into_iter().filter(|label| !known.contains(label.as_str())).collect()
+}
+
 #[test]
 fn queries_name_metrics_that_exist() {
     // tests/docs.rs holds that page against the process.
@@ -94,6 +114,7 @@ fn queries_name_metrics_that_exist() {
         let expression = alert["expr"].as_str().unwrap();
         let used = metrics_in(expression);
         assert!(!used.is_empty() && used.is_subset(&known), "{expression}");
+        assert_eq!(labels_missed(&page, expression), [""; 0], "{expression}");
         // Every selector is this daemon's.
         let ours = "namespace=\"dns\",job=\"dns-syncd\"}";
         assert_eq!(
@@ -102,6 +123,8 @@ fn queries_name_metrics_that_exist() {
             "{expression}"
         );
     }
+    let wrong = "sum by (code) (dns_syncd_passes_total{job=\"a\",outcome=\"ok\",result=\"ok\"})";
+    assert_eq!(labels_missed(&page, wrong), ["code", "outcome"]);
 }
 
 #[test]
@@ -146,6 +169,7 @@ fn the_dashboards_queries_are_sound() {
             assert!(known.contains(base), "{expression}");
             asked.insert(base.to_owned());
         }
+        assert_eq!(labels_missed(&page, expression), [""; 0], "{expression}");
         // Grafana puts these in.
         let expression = expression.replace("$__rate_interval", "5m").replace('$', "");
         rules.push(json!({"record": "x", "expr": expression}));

@@ -75,10 +75,12 @@ fn the_key_may_come_from_any_of_its_places() {
     }
 }
 
-/// The text between a fence that begins so and its end.
-fn fenced<'a>(text: &'a str, fence: &str) -> &'a str {
-    let (_, rest) = text.split_once(&format!("```{fence}\n")).expect(fence);
-    rest.split_once("```").unwrap().0
+/// The first fence of a language that shows an installation.
+fn fenced<'a>(text: &'a str, language: &str) -> &'a str {
+    let begin = format!("```{language}\n");
+    let fences = text.split(begin.as_str()).skip(1);
+    let mut shown = fences.filter_map(|rest| Some(rest.split_once("```")?.0));
+    shown.find(|shown| shown.contains("helm install")).expect(language)
 }
 
 /// The arguments of a shown command that set values.
@@ -91,9 +93,10 @@ fn settings(shown: &str) -> Vec<&str> {
 #[test]
 fn shown_commands_do_what_is_shown() {
     let install = std::fs::read_to_string(root().join("docs/install.md")).unwrap();
-    let readme = std::fs::read_to_string(root().join("charts/dns-syncd/README.md")).unwrap();
-    for text in [&install, &readme] {
-        let settings = settings(fenced(text, "sh"));
+    for page in ["docs/install.md", "docs/quickstart.md", "README.md", "charts/dns-syncd/README.md"]
+    {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        let settings = settings(fenced(&text, "sh"));
         assert!(settings.len() > 4, "{settings:?}");
         template("dns", &settings);
     }
