@@ -8,11 +8,13 @@ use std::time::Duration;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use kube::core::params::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{Request, request};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error as ThisError;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::page::{Item, Page};
 use crate::api::object::ObjectKey;
 use crate::api::{GROUP, KIND_RECORD_SET, KIND_ZONE, VERSION};
 use crate::fence::{Fence, Shut};
@@ -179,19 +181,18 @@ impl Client {
                 let mut params = ListParams::default().limit(PAGE);
                 params.continue_token.clone_from(&token);
                 let request = Request::new(collection(plural, namespace)).list(&params)?;
-                let page: Value = match self.send(request).await {
+                let page: Page = match self.send(request).await {
                     Err(Error::Status { code: 410, .. }) if restarts < RESTARTS => {
                         restarts += 1;
                         continue 'list;
                     }
                     other => other?,
                 };
-                let items = page.get("items").and_then(Value::as_array);
+                let items = page.items;
                 let items = items.ok_or_else(|| Error::Transport("a list without items".into()))?;
-                out.extend(items.iter().filter_map(&each));
                 self.metrics.advance(items.len());
-                let next = page.get("metadata").and_then(|m| m.get("continue"));
-                token = next.and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned);
+                out.extend(items.iter().filter_map(|Item(object)| each(object)));
+                token = page.metadata.next.filter(|token| !token.is_empty());
                 if token.is_none() {
                     return Ok(out);
                 }
@@ -268,7 +269,7 @@ impl Client {
         let request =
             Request::new(events(namespace)).get(name, &kube::core::params::GetParams::default());
         match request {
-            Ok(request) => self.send(request).await.is_ok(),
+            Ok(request) => self.send::<Value>(request).await.is_ok(),
             Err(_) => false,
         }
     }
@@ -308,7 +309,10 @@ impl Client {
     }
 
     /// Sends a read. It needs no time of the lease, but without the lease a pass is not to go on.
-    async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<Value, Error> {
+    async fn send<T: DeserializeOwned>(
+        &self,
+        request: axum::http::Request<Vec<u8>>,
+    ) -> Result<T, Error> {
         if self.stop.is_cancelled() {
             return Err(Error::Stopping);
         }
@@ -327,12 +331,12 @@ impl Client {
     }
 
     /// Sends a request now, whoever holds the lease, and waits so long for its answer.
-    pub(super) async fn answer(
+    pub(super) async fn answer<T: DeserializeOwned>(
         &self,
         request: axum::http::Request<Vec<u8>>,
         limit: Duration,
-    ) -> Result<Value, Error> {
-        let answer = tokio::time::timeout(limit, self.kube.request::<Value>(request)).await;
+    ) -> Result<T, Error> {
+        let answer = tokio::time::timeout(limit, self.kube.request::<T>(request)).await;
         Ok(answer.map_err(|_| Error::Transport("time-out".to_owned()))??)
     }
 }

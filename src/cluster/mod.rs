@@ -3,6 +3,7 @@
 mod client;
 mod events;
 mod lease;
+mod page;
 mod record;
 mod secure;
 mod snapshot;

@@ -327,4 +327,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn ancestors_are_the_names_above_up_to_the_root() {
+        let above = |name: &str| -> Vec<String> {
+            Name::parse(name).unwrap().ancestors().map(|a| a.to_string()).collect()
+        };
+        assert_eq!(above("a.b.test."), ["b.test.", "test.", "."]);
+        assert_eq!(above("test."), ["."]);
+    }
 }
