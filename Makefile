@@ -30,8 +30,10 @@ served: ## how soon EDITS=20 are served on an estate of production's size; fails
 	@SERVED_EDITS=$(or $(EDITS),20) SERVED_RATE=$(or $(RATE),10000) tests/env/with-apiserver \
 		cargo test --locked --quiet --release --test served -- --nocapture
 
-bench: ## what deciding costs, by the size of the estate (criterion)
-	@cargo bench --locked --quiet --bench deciding
+bench: ## what deciding costs, and whole estates on real servers beside a bare client; GOAL=edit for a part of the latter
+	@tests/env/build >/dev/null
+	@$(if $(GOAL),,cargo bench --locked --quiet --bench deciding)
+	@tests/env/with-apiserver cargo bench --locked --quiet --bench estates -- $(GOAL)
 
 mutants: ## how many changes of src/dns and src/plan the tests notice, of SAMPLE=400 by SEED=1, in shards: SHARD=1/4
 	@tests/env/mutants

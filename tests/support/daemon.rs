@@ -14,6 +14,8 @@ use super::{Folder, http_client, port, random, wait_for};
 
 /// The time that a command may take.
 const LIMIT: Duration = Duration::from_mins(2);
+/// Longer than any `wait` of a nudge.
+const LONGEST_WAIT: Duration = Duration::from_mins(11);
 
 /// A configuration file of the daemon and the secrets that it names, below `target/test-run`.
 pub struct ConfigFile {
@@ -218,6 +220,11 @@ impl Running {
         end(&mut self.process).await
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What it was started with, as everybody on the machine can see it.
     pub fn arguments(&self) -> String {
         let shown = std::fs::read(format!("/proc/{}/cmdline", self.process.id())).unwrap();
@@ -241,8 +248,7 @@ impl Running {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        // Longer than any `wait`.
-        let answer = request.timeout(LIMIT).send().await.unwrap();
+        let answer = request.timeout(LONGEST_WAIT).send().await.unwrap();
         (
             answer.status().as_u16(),
             serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap_or_default(),

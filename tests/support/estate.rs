@@ -1,6 +1,8 @@
 //! One test's world: a namespace and a class of its own, a PowerDNS of its own, both behind recording proxies, and a
 //! configuration of the product for them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::apiserver::ApiServer;
@@ -19,7 +21,7 @@ pub struct Estate {
     pub pdns: Pdns,
     pub recorder: Recorder,
     pub config: ConfigFile,
-    _proxies: (Proxy, Proxy),
+    proxies: (Proxy, Proxy),
 }
 
 impl Estate {
@@ -54,7 +56,12 @@ impl Estate {
                 .with("powerdns.requestTimeout", json!("1s"))
                 .with("powerdns.requestsPerSecond", json!(5000))
                 .with("powerdns.burst", json!(5000));
-        Estate { client, namespace, class, pdns, recorder, config, _proxies: (to_pdns, to_api) }
+        Estate { client, namespace, class, pdns, recorder, config, proxies: (to_pdns, to_api) }
+    }
+
+    /// A kubeconfig for the proxy before the API server, and the URL of the one before PowerDNS.
+    pub fn proxies(&self) -> (&Path, &str) {
+        (self.proxies.1.kubeconfig(), self.proxies.0.url())
     }
 
     /// The same world under another value of an option.
