@@ -196,10 +196,22 @@ impl Ord for Name {
             let decoded = |name: &Name| name.labels().map(decode).collect::<Vec<_>>();
             return decoded(self).iter().rev().cmp(decoded(other).iter().rev());
         }
-        let ascending = |name: &Name| name.0.strip_suffix('.').map(str::len).unwrap_or_default();
-        let (left, right) = (&self.0[..ascending(self)], &other.0[..ascending(other)]);
-        left.rsplit('.').cmp(right.rsplit('.'))
+        // Maps of names are most of what a plan is made of, and names of one zone end alike: what they share is passed over
+        // byte by byte, and only the labels in which they part are compared. The final dot is shared by all.
+        let (left, right) = (self.0.as_bytes(), other.0.as_bytes());
+        let shared = left.iter().rev().zip(right.iter().rev()).take_while(|(l, r)| l == r).count();
+        let (left, right) = (parting(left, shared), parting(right, shared));
+        // One of two whose labels are the same as far as they go is above the other.
+        left.cmp(right).then(self.0.len().cmp(&other.0.len()))
     }
+}
+
+/// The label of a name in which it parts from another that ends in the same `shared` octets.
+fn parting(name: &[u8], shared: usize) -> &[u8] {
+    let (own, common) = name.split_at(name.len() - shared);
+    let end = own.len() + common.iter().position(|b| *b == b'.').unwrap_or_default();
+    let begin = name.iter().take(end).rposition(|b| *b == b'.').map_or(0, |dot| dot + 1);
+    name.get(begin..end).unwrap_or_default()
 }
 
 impl PartialOrd for Name {
@@ -324,6 +336,27 @@ mod tests {
             for (other, right) in sorted.iter().enumerate() {
                 assert_eq!(name(left).cmp(&name(right)), at.cmp(&other), "{left} {right}");
                 assert_eq!(name(left).partial_cmp(&name(right)), Some(at.cmp(&other)));
+            }
+        }
+    }
+
+    /// Each pair of many names, beside the rule as the RFC has it.
+    #[test]
+    fn order_is_that_of_labels_from_the_right() {
+        let labels = ["a", "b", "ab", "ba", "a-b", "a0", r"\.", r"a\.b", r"\000"];
+        let mut names = vec![".".to_owned()];
+        for _ in 0..3 {
+            let longer =
+                |name: &String| labels.map(|l| format!("{l}.{}", name.trim_start_matches('.')));
+            names.extend(names.clone().iter().flat_map(longer));
+            names.sort();
+            names.dedup();
+        }
+        let names: Vec<Name> = names.iter().map(|n| name(n)).collect();
+        let rule = |name: &Name| name.labels().map(decode).collect::<Vec<_>>().into_iter().rev();
+        for left in &names {
+            for right in names.iter().step_by(3) {
+                assert_eq!(left.cmp(right), rule(left).cmp(rule(right)), "{left} {right}");
             }
         }
     }
