@@ -8,6 +8,8 @@ mod support;
 
 #[path = "trigger/calls.rs"]
 mod calls;
+#[path = "trigger/clients.rs"]
+mod clients;
 #[path = "trigger/ends.rs"]
 mod ends;
 #[path = "trigger/health.rs"]

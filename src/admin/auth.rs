@@ -11,7 +11,7 @@ use data_encoding::HEXLOWER_PERMISSIVE;
 use ring::hmac;
 use subtle::ConstantTimeEq;
 
-use super::{Access, Admin, REQUESTS_PER_SECOND, error};
+use super::{Access, Admin, REQUESTS_AT_ONCE, REQUESTS_PER_SECOND, error};
 
 /// The signature of the body, as git forges send it.
 const SIGNATURE: &str = "X-Hub-Signature-256";
@@ -25,16 +25,19 @@ pub(super) enum Role {
     Admin,
 }
 
-/// Refuses requests above the rate (429), so that neither passes nor secrets can be hammered at.
+/// Refuses requests above the rate (429), so that neither passes nor secrets can be hammered at, and those beside too many
+/// that wait, so that the listener has connections left for the probes.
 pub(super) async fn not_too_often(
     State(admin): State<Arc<Admin>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if admin.limiter.check().is_ok() {
-        return next.run(request).await;
-    }
-    let message = format!("more than {REQUESTS_PER_SECOND} requests a second");
+    let limiter = &admin.limiter;
+    let message = match (limiter.rate.check(), limiter.waiting.try_acquire()) {
+        (Ok(()), Ok(_place)) => return next.run(request).await,
+        (Ok(()), Err(_)) => format!("{REQUESTS_AT_ONCE} requests wait for their answers"),
+        (Err(_), _) => format!("more than {REQUESTS_PER_SECOND} requests a second"),
+    };
     let mut answer = error(StatusCode::TOO_MANY_REQUESTS, &message);
     answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     answer

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -12,10 +13,19 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::REQUESTS_AT_ONCE;
+use super::stall::Impatient;
+
 /// Longest time that the head of a request may take to arrive, and that a connection may rest between two.
 const HEAD: Duration = Duration::from_secs(10);
+/// The same while more than half of the connections are taken; none then rests. Who only holds them must not make a probe
+/// wait for as long as it likes.
+const BRIEF: Duration = Duration::from_secs(1);
+/// Longest time that a client may take nothing of an answer.
+const STALL: Duration = Duration::from_secs(10);
 /// Connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 512;
+const _: () = assert!(REQUESTS_AT_ONCE < CONNECTIONS, "the probes need some");
 /// Bytes of a request's head.
 const HEAD_SIZE: usize = 16 * 1024;
 /// Wait after an accept that failed, as it does when the process has no descriptor left.
@@ -31,8 +41,10 @@ pub(super) async fn serve(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     listener.local_addr()?;
-    let mut http = hyper::server::conn::http1::Builder::new();
+    let mut http = Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_SIZE);
+    let mut brief = http.clone();
+    brief.header_read_timeout(BRIEF).keep_alive(false);
     let (graceful, slots) = (GracefulShutdown::new(), Arc::new(Semaphore::new(CONNECTIONS)));
     loop {
         let accepted = async {
@@ -53,7 +65,9 @@ pub(super) async fn serve(
             }
         };
         let service = TowerToHyperService::new(app.clone());
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        let stream = TokioIo::new(Impatient::new(stream, STALL));
+        let http = if slots.available_permits() < CONNECTIONS / 2 { &brief } else { &http };
+        let connection = graceful.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
             // What a client does wrong is no concern of the daemon's.
             let _ = connection.await;

@@ -5,6 +5,7 @@ mod forward;
 mod health;
 mod listen;
 mod nudge;
+mod stall;
 mod state;
 
 use std::num::NonZeroU32;
@@ -19,6 +20,7 @@ use axum::{Json, Router, middleware};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use forward::forwarder;
@@ -35,6 +37,10 @@ const BODY_LIMIT: usize = 64 * 1024;
 /// sends more is in a loop, or guesses.
 const REQUESTS_PER_SECOND: NonZeroU32 = NonZeroU32::new(200).unwrap();
 
+/// Requests to `/v1` that wait for their answers: for a pass, or for the holder of the lease. Fewer than the listener has
+/// connections, so that those who wait, however long, leave some to the probes.
+const REQUESTS_AT_ONCE: usize = 400;
+
 /// What the routes need.
 pub struct Admin {
     /// To nudge and to see the loop.
@@ -48,9 +54,16 @@ pub struct Admin {
     /// How long nothing may move while a pass is due or running, in milliseconds.
     pub deadline: u64,
     /// Bounds the requests to `/v1`.
-    pub limiter: DefaultDirectRateLimiter,
+    pub limiter: Limiter,
     /// Hands them on to the process that runs passes.
     pub forward: reqwest::Client,
+}
+
+/// What bounds the requests to `/v1`.
+#[derive(Debug)]
+pub struct Limiter {
+    rate: DefaultDirectRateLimiter,
+    waiting: Semaphore,
 }
 
 /// Files of secrets, each read for every request so that a rotated one counts at once.
@@ -90,10 +103,13 @@ pub async fn serve(
     listen::serve(listener, app, stop).await
 }
 
-/// The bound on requests to `/v1`.
+/// The bounds on requests to `/v1`.
 #[must_use]
-pub fn limiter() -> DefaultDirectRateLimiter {
-    RateLimiter::direct(Quota::per_second(REQUESTS_PER_SECOND))
+pub fn limiter() -> Limiter {
+    Limiter {
+        rate: RateLimiter::direct(Quota::per_second(REQUESTS_PER_SECOND)),
+        waiting: Semaphore::new(REQUESTS_AT_ONCE),
+    }
 }
 
 fn error(status: StatusCode, message: &str) -> Response {
