@@ -13,6 +13,8 @@ mod support;
 mod faults;
 #[path = "powerdns/isolation.rs"]
 mod isolation;
+#[path = "powerdns/keys.rs"]
+mod keys;
 #[path = "powerdns/limits.rs"]
 mod limits;
 #[path = "support/rdata.rs"]

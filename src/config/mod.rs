@@ -391,8 +391,9 @@ impl Reader {
         // A key out of a Kubernetes Secret often ends in a line break.
         let inline = variable.map(|text| text.trim());
         if let Some(text) = inline.filter(|text| !text.is_empty() && !flag_names_file) {
-            if text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
-                return ApiKey::Inline(Secret::new(text.to_owned()));
+            let secret = Secret::new(text.to_owned());
+            if secret.fits_a_header() {
+                return ApiKey::Inline(secret);
             }
             let origin = Origin::Variable(API_KEY_VARIABLE.into());
             let problem = "must be printable ASCII, since the key travels in an HTTP header";

@@ -19,10 +19,21 @@ impl Secret {
         &self.0
     }
 
-    /// A text in which it is not shown.
+    /// Whether an HTTP header can carry it: printable ASCII.
+    #[must_use]
+    pub fn fits_a_header(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    }
+
+    /// A text in which it is not shown, neither as it is nor as JSON writes it.
     #[must_use]
     pub fn hide_in(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
+        if self.0.is_empty() {
+            return text.to_owned();
+        }
+        let (hidden, quoted) = (self.to_string(), serde_json::json!(self.0).to_string());
+        text.replace(&self.0, &hidden)
+            .replace(quoted.get(1..quoted.len() - 1).unwrap_or(&quoted), &hidden)
     }
 }
 

@@ -294,8 +294,13 @@ impl Client {
             Err(error) => {
                 // Only here: what can be read is contents, and a short key may be part of a name.
                 let why = self.keys.hide_in(&error.to_string()).await;
-                let begins =
-                    self.keys.hide_in(&text).await.chars().take(QUOTED).collect::<String>();
+                let begins = self
+                    .keys
+                    .hide_in(&respelled(&text))
+                    .await
+                    .chars()
+                    .take(QUOTED)
+                    .collect::<String>();
                 tracing::debug!(path, why, begins, "unreadable answer from PowerDNS");
                 Err(Error::Malformed(why))
             }
@@ -390,14 +395,21 @@ impl Client {
         if (200..300).contains(&status) {
             return Ok((status, text));
         }
-        // What is in between can answer with what it was sent, and failures are quoted.
-        let text = key.map_or(text.clone(), |key| key.hide_in(&text));
-        let error = serde_json::from_str::<Value>(&text).ok();
-        let error = error.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
+        let json = serde_json::from_str::<Value>(&text).ok();
+        let error = json.as_ref().and_then(|v| v.get("error")).and_then(Value::as_str);
         let own = error.is_some();
-        let text = error.unwrap_or(&text).chars().take(QUOTED).collect();
+        let text = error.map_or_else(|| respelled(&text), str::to_owned);
+        // What is in between can answer with what it was sent, and failures are quoted.
+        let text =
+            key.map_or(text.clone(), |key| key.hide_in(&text)).chars().take(QUOTED).collect();
         Err(Error::Status { status, text, own })
     }
+}
+
+/// JSON as we would write it, since any character of it may be escaped, and a key that is not to be shown is looked for by
+/// its letters. Another text is as it was.
+fn respelled(text: &str) -> String {
+    serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |json| json.to_string())
 }
 
 /// The class of a transport error: its text differs from one system to the next.

@@ -30,7 +30,13 @@ impl Key {
         if text.is_empty() {
             return Err(failed("the file is empty".to_owned()));
         }
-        Ok(Secret::new(text.to_owned()))
+        let key = Secret::new(text.to_owned());
+        // Sent all the same, it would look like a server that resets connections.
+        if key.fits_a_header() {
+            Ok(key)
+        } else {
+            Err(failed("it is not printable ASCII".to_owned()))
+        }
     }
 }
 
