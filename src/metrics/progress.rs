@@ -76,7 +76,7 @@ impl Progress {
                  is in; 0 else.",
             )?,
             total: gauge(
-                "pass_stage_total",
+                "pass_stage_size",
                 "Objects or zones that the running pass has to do in the stage that it is in; 0 else, and where that is not \
                  known.",
             )?,

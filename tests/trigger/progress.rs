@@ -39,7 +39,7 @@ async fn a_long_first_pass_tells_how_far_it_is() {
         .await;
     }
     let metrics = daemon.metrics().await;
-    let total = format!("dns_syncd_pass_stage_total{{stage=\"apply\"}} {ZONES}\n");
+    let total = format!("dns_syncd_pass_stage_size{{stage=\"apply\"}} {ZONES}\n");
     assert!(metrics.contains(&total), "{metrics}");
     let done = "dns_syncd_pass_stage_done{stage=\"apply\"} 1";
     assert!(metrics.contains(done), "{metrics}");
@@ -47,7 +47,7 @@ async fn a_long_first_pass_tells_how_far_it_is() {
         (progress().await == Value::Null).then_some(())
     })
     .await;
-    assert!(daemon.metrics().await.contains("dns_syncd_pass_stage_total{stage=\"apply\"} 0\n"));
+    assert!(daemon.metrics().await.contains("dns_syncd_pass_stage_size{stage=\"apply\"} 0\n"));
     let log = daemon.log();
     let told = log.lines().find(|l| l.contains("the pass goes on")).unwrap_or_default();
     assert!(told.contains("stage=\"apply\"") && told.contains("total=14"), "{log}");
