@@ -12,6 +12,9 @@ use super::lease;
 use crate::api::API_VERSION;
 use crate::plan::events::Event;
 
+/// Bytes of the name of who tells that the API server takes: a pod's name can be longer.
+const INSTANCE: usize = 128;
+
 /// Who tells, and what stands for it in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reporter {
@@ -74,11 +77,13 @@ fn body(
     now: &str,
 ) -> Value {
     let mut metadata = name.clone();
+    let instance = &reporter.instance;
+    let instance = instance.get(..instance.floor_char_boundary(INSTANCE)).unwrap_or_default();
     metadata["namespace"] = about["namespace"].clone();
     json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata,
         "eventTime": format!("{}.000000Z", now.trim_end_matches('Z')),
-        "reportingController": "dns-syncd", "reportingInstance": reporter.instance,
+        "reportingController": "dns-syncd", "reportingInstance": instance,
         "action": "Sync", "type": if warning { "Warning" } else { "Normal" },
         "reason": reason, "note": note, "regarding": about,
     })
@@ -95,4 +100,24 @@ async fn write(client: &Client, body: &Value) -> Option<Error> {
     let error = client.event(namespace, body).await.err()?;
     tracing::debug!(%error, namespace, object = %about["name"], "an event was not written");
     Some(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_with_a_long_name_is_named_in_part() {
+        let reporter = |instance: String| Reporter {
+            instance,
+            namespace: "dns".to_owned(),
+            lease: "dns-syncd".to_owned(),
+        };
+        for (name, shown) in [("p".repeat(253), 128), ("p".repeat(63), 63)] {
+            let (id, about) = (json!({"name": "a"}), json!({"namespace": "dns"}));
+            let now = "2026-01-01T00:00:00Z";
+            let body = body(&id, &about, (true, "Reason", "note"), &reporter(name), now);
+            assert_eq!(text(&body["reportingInstance"]).len(), shown);
+        }
+    }
 }

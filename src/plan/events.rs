@@ -12,7 +12,7 @@ use crate::api::object::Meta;
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::dns::name::Name;
 
-/// Characters of an event's note that the API server takes.
+/// Bytes of an event's note that the API server takes; it calls them characters.
 const NOTE: usize = 1024;
 /// Reasons of names, the gravest first: it names the state of their record set.
 const GRAVEST: [&str; 5] =
@@ -31,7 +31,7 @@ pub struct Event {
     pub warning: bool,
     /// The reason of the new condition, or what was done.
     pub reason: &'static str,
-    /// For people; at most 1024 characters.
+    /// For people; at most 1024 bytes.
     pub note: String,
 }
 
@@ -39,7 +39,7 @@ fn event(kind: &'static str, meta: &Meta, reason: &'static str, note: &str) -> E
     let good = matches!(reason, reason::PROGRAMMED | "ZoneCreated" | "ZoneDeleted");
     let told_by_status =
         !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted" | "ReleasedWithoutZone");
-    let note = note.chars().take(NOTE).collect();
+    let note = note.get(..note.floor_char_boundary(NOTE)).unwrap_or_default().to_owned();
     Event { kind, meta: meta.clone(), transition: told_by_status, warning: !good, reason, note }
 }
 
