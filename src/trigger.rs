@@ -235,12 +235,13 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
         s.due = false;
         asked = std::mem::take(&mut s.asked);
     });
+    // Before what may have to wait for a plan that is being made.
+    syncer.metrics.moved();
     if let Some(asked) = asked {
         syncer.asked(asked).await;
     }
     let (pass, before) = (trigger.state.borrow().started, trigger.state.borrow().last.clone());
     let metrics: &Metrics = &syncer.metrics;
-    metrics.moved();
     let began = metrics.now();
     // Each line of a pass, at whatever level, carries its number.
     let span = tracing::error_span!("pass", id = pass);

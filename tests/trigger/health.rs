@@ -94,14 +94,14 @@ async fn a_long_first_pass_that_moves_is_healthy_and_one_that_hangs_is_not() {
     let serving = tokio::spawn(admin::serve(listener, admin, stop.clone()));
     let syncer = syncer(&estate, &metrics, &stop);
     tokio::join!(trigger::run(&syncer, &trigger, &stop), async {
-        look_on(&estate, &trigger, &url).await;
+        look_on(&estate, &syncer, &trigger, &url).await;
         stop.cancel();
     });
     serving.await.unwrap().unwrap();
 }
 
-/// A long first pass, and one that hangs.
-async fn look_on(estate: &Estate, trigger: &Trigger, url: &str) {
+/// A long first pass, one that waits for a plan after a long rest, and one that hangs.
+async fn look_on(estate: &Estate, syncer: &Syncer, trigger: &Trigger, url: &str) {
     let client = http_client();
     let health = || async { client.get(url).send().await.unwrap().status() };
     let began = std::time::Instant::now();
@@ -114,6 +114,18 @@ async fn look_on(estate: &Estate, trigger: &Trigger, url: &str) {
     assert!(trigger.state().last.unwrap().ok);
 
     estate.recorder.heal();
+    // As a plan does.
+    let held = syncer.memory.lock().await;
+    tokio::time::sleep(Duration::from_millis(DEADLINE + 200)).await;
+    let pass = trigger.nudge(Asked::default()).unwrap();
+    wait_for("the pass begins", PATIENCE, || async {
+        (trigger.state().started == pass).then_some(())
+    })
+    .await;
+    assert_eq!(health().await, StatusCode::OK, "it has only just begun");
+    drop(held);
+    trigger.ended(pass).await.unwrap();
+
     estate.recorder.always(to_powerdns, Action::Hang);
     let pass = trigger.nudge(Asked::default()).unwrap();
     wait_for("health fails", PATIENCE, || async {
