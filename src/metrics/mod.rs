@@ -172,6 +172,7 @@ impl Metrics {
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
         if !leads {
+            self.failures.set(0);
             self.show(&Summary::default());
             self.zones(&View::default());
         }

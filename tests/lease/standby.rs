@@ -1,5 +1,6 @@
 //! What a standby answers: probes by itself, the rest from the holder.
 
+use dns_syncd::metrics::Metrics;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -48,4 +49,19 @@ async fn a_standby_hands_on_what_only_the_holder_can_answer() {
 /// An address of the second one.
 fn url(pair: &Pair, path: &str) -> String {
     format!("http://{}{path}", value(&pair.second)["http"]["listen"].as_str().unwrap())
+}
+
+#[test]
+fn who_stands_by_shows_no_failed_passes() {
+    let metrics = Metrics::new().unwrap();
+    let shown = || {
+        let text = metrics.text().unwrap();
+        let line = text.lines().find(|l| l.starts_with("dns_syncd_consecutive_failed_passes "));
+        line.unwrap().rsplit(' ').next().unwrap().to_owned()
+    };
+    metrics.leader(true);
+    metrics.no_pass();
+    assert_eq!(shown(), "1");
+    metrics.leader(false);
+    assert_eq!(shown(), "0");
 }
