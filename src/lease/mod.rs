@@ -146,7 +146,7 @@ impl<'a> Candidate<'a> {
                 continue;
             }
             match self.claim(&mut seen).await {
-                Ok(sent) => break Won { sent, unclean: action == Step::Take { unclean: true } },
+                Ok(sent) => break Won { sent, unclean: action.is_unclean() },
                 // Somebody else was first.
                 Err(error) if error.code() == Some(409) => {}
                 Err(why) => return Err(self.failed(why)),
@@ -176,7 +176,7 @@ impl<'a> Candidate<'a> {
                 if let Step::Wait { holder, until } = action {
                     return Ok(Err((holder, until)));
                 }
-                unclean |= action == Step::Take { unclean: true };
+                unclean |= action.is_unclean();
                 self.claim(seen).await.map(Ok)
             };
             let mut until = self.now() + self.terms.retry_period;

@@ -29,7 +29,10 @@ pub struct Observed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There is none: create it.
-    Create,
+    Create {
+        /// It was another's when it was deleted.
+        unclean: bool,
+    },
     /// It is free: take it. `unclean` if who had it did not let it go, and so may still have a request under way.
     Take {
         /// Its last holder vanished.
@@ -44,6 +47,14 @@ pub enum Step {
         /// Until when.
         until: Duration,
     },
+}
+
+impl Step {
+    /// Whether who had it did not let it go.
+    #[must_use]
+    pub fn is_unclean(&self) -> bool {
+        matches!(self, Step::Create { unclean: true } | Step::Take { unclean: true })
+    }
 }
 
 impl Observed {
@@ -85,7 +96,7 @@ impl Observed {
             return Step::Wait { holder: holder.to_owned(), until };
         }
         if self.object.is_none() || self.gone {
-            Step::Create
+            Step::Create { unclean: others }
         } else if others || holder.is_empty() {
             Step::Take { unclean: others }
         } else {

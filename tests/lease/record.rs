@@ -27,7 +27,7 @@ fn seen(lease: Value, at: Duration) -> Observed {
 #[test]
 fn what_is_nobodys_is_taken_at_once() {
     let me = claim("me");
-    assert_eq!(Observed::default().step(&me, SECOND), Step::Create);
+    assert_eq!(Observed::default().step(&me, SECOND), Step::Create { unclean: false });
     let free = seen(lease("", 1, "x"), SECOND);
     assert_eq!(free.step(&me, SECOND), Step::Take { unclean: false });
     let mut without = lease("", 1, "x");
@@ -59,7 +59,7 @@ fn one_that_was_deleted_under_its_holder_still_runs_its_time() {
     observed.see(None, 2 * SECOND);
     let wait = Step::Wait { holder: "you".to_owned(), until: 5 * SECOND };
     assert_eq!(observed.step(&claim("me"), 2 * SECOND), wait);
-    assert_eq!(observed.step(&claim("me"), 5 * SECOND), Step::Create);
+    assert_eq!(observed.step(&claim("me"), 5 * SECOND), Step::Create { unclean: true });
     assert_eq!(observed.claimed(&claim("me"), "now")["metadata"], Value::Null);
     assert_eq!(seen(lease("me", 4, "x"), SECOND).step(&claim("me"), SECOND), Step::Renew);
 }
@@ -120,7 +120,7 @@ proptest! {
             match step {
                 Step::Take { unclean } => prop_assert!(unclean && !valid),
                 Step::Wait { until, .. } => prop_assert!(until <= now + 4 * SECOND),
-                Step::Create | Step::Renew => prop_assert!(false, "{step:?}"),
+                Step::Create { .. } | Step::Renew => prop_assert!(false, "{step:?}"),
             }
         }
     }
