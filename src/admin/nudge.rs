@@ -26,6 +26,9 @@ const WAIT_LIMIT: u64 = 600;
 /// Longest time that a body may take to arrive.
 const BODY: Duration = Duration::from_secs(10);
 
+/// Longest time that is spent on asking for zones that no pass has seen.
+const ASK: Duration = Duration::from_secs(5);
+
 /// What a nudge's query asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Query {
@@ -136,7 +139,9 @@ fn read(query: &str) -> Result<Query, String> {
 /// Whether a text can be a namespace or the name of an object: what else there is must not get into a URL.
 fn is_part(text: &str) -> bool {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-    !text.is_empty() && text.len() <= 253 && text.chars().all(known)
+    let inner = |c: char| c != '.' && c != '-' && known(c);
+    let whole = text.len() <= 253 && text.chars().all(known);
+    whole && text.starts_with(inner) && text.ends_with(inner)
 }
 
 fn duration(text: &str) -> Option<Duration> {
@@ -168,23 +173,35 @@ impl Admin {
         state: &Loop,
         zones: BTreeSet<ObjectKey>,
     ) -> Result<BTreeSet<Name>, String> {
-        let mut out = BTreeSet::new();
+        let (mut out, mut unseen) = (BTreeSet::new(), Vec::new());
         for key in zones {
-            if let Some(seen) = state.view.zones.get(&key) {
-                out.extend(seen.domain.clone());
-                continue;
+            match state.view.zones.get(&key) {
+                Some(seen) => out.extend(seen.domain.clone()),
+                None => unseen.push(key),
             }
-            let Some(syncer) = &self.syncer else { continue };
-            let read = &syncer.policy.namespaces;
-            if !read.is_empty() && !read.contains(&key.namespace) {
-                return Err(format!("zone={key}: the namespace is not one of those in namespaces"));
-            }
-            let answer = syncer.cluster.get(KIND_ZONE, &key).await;
+        }
+        match tokio::time::timeout(ASK, self.exist(&unseen)).await {
+            Ok(Err(why)) => Err(why),
+            Ok(Ok(())) | Err(_) => Ok(out),
+        }
+    }
+
+    /// Why one of these DNSZones cannot be there, if that is known.
+    async fn exist(&self, zones: &[ObjectKey]) -> Result<(), String> {
+        let Some(syncer) = &self.syncer else { return Ok(()) };
+        let read = &syncer.policy.namespaces;
+        if let Some(key) =
+            zones.iter().find(|key| !read.is_empty() && !read.contains(&key.namespace))
+        {
+            return Err(format!("zone={key}: the namespace is not one of those in namespaces"));
+        }
+        for key in zones {
+            let answer = syncer.cluster.get(KIND_ZONE, key).await;
             if answer.is_err_and(|e| e.code() == Some(404)) {
                 return Err(format!("zone={key}: there is no such DNSZone"));
             }
         }
-        Ok(out)
+        Ok(())
     }
 }
 
@@ -199,8 +216,17 @@ mod tests {
         assert_eq!(query.zones, BTreeSet::from([key("b"), key("c.d")]));
         assert_eq!(query.releases, ["12", "34"].map(str::to_owned).into());
         assert_eq!(query.wait, Some(Duration::from_secs(2)));
-        for wrong in ["zone=b", "zone=a/", "zone=a/b/c", "zone=a/..%2Fb", "zone=a/b?x", "zones=a/b"]
-        {
+        for wrong in [
+            "zone=b",
+            "zone=a/",
+            "zone=a/b/c",
+            "zone=a/..%2Fb",
+            "zone=a/b?x",
+            "zones=a/b",
+            "zone=../a",
+            "zone=a/..",
+            "zone=a/.",
+        ] {
             assert!(read(wrong).unwrap_err().contains("zone"), "{wrong}");
         }
     }

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::support::daemon;
 use crate::support::estate::Estate;
+use crate::support::recorder::Action;
 use crate::support::{http_client, wait_for};
 use crate::watch::{PATIENCE, address, token, wait_for_passes};
 
@@ -144,6 +145,20 @@ async fn zones_are_named_and_unknown_ones_are_told() {
     let (status, answer) = call(format!("zone={namespace}/new&zone={namespace}/z&wait=60s")).await;
     assert_eq!((status, &answer["pass"]), (200, &json!(2)), "only this was a nudge: {answer}");
     assert!(estate.pdns.has_zone("new.example").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nudge_is_answered_although_the_api_server_hangs() {
+    let estate = Estate::new("unasked").await;
+    let daemon = daemon::run(&estate.config).await;
+    wait_for_passes(&daemon, 1.0).await;
+    estate.recorder.always(|r| r.path.contains("/dnszones/"), Action::Hang);
+    let namespace = &estate.namespace;
+    let path = format!("/v1/sync?zone={namespace}/new&zone={namespace}/newer");
+    let (began, token) = (std::time::Instant::now(), token(&estate.config));
+    let (status, answer) = daemon.call(Method::POST, &path, Some(&token)).await;
+    assert_eq!(status, 202, "unknown is not absent: {answer}");
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
