@@ -57,9 +57,12 @@ impl Access {
         let token = read("http.tokenFile", self.token.as_ref());
         let key = read("http.hmacSecretFile", self.hmac.as_ref());
         let bearer = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok());
-        let bearer = bearer.and_then(|v| v.strip_prefix("Bearer "));
+        // The scheme's case does not matter (RFC 9110 §11.1).
+        let bearer = bearer.and_then(|v| v.split_once(' '));
+        let bearer =
+            bearer.filter(|(s, _)| s.eq_ignore_ascii_case("Bearer")).map(|(_, token)| token);
         let same = |secret: &Option<Vec<u8>>| match (bearer, secret) {
-            (Some(given), Some(secret)) => bool::from(given.as_bytes().ct_eq(secret)),
+            (Some(given), Some(secret)) => equal(given.as_bytes(), secret),
             (None, _) | (_, None) => false,
         };
         let signed = || key.as_ref().is_some_and(|key| verifies(headers, key, body));
@@ -119,6 +122,13 @@ fn read(option: &str, path: Option<&PathBuf>) -> Option<Vec<u8>> {
         return None;
     }
     Some(secret.to_vec())
+}
+
+/// Whether two texts are the same, in a time that tells neither what they hold nor, by how many octets they differ, how long
+/// the secret is: their digests are compared.
+fn equal(given: &[u8], secret: &[u8]) -> bool {
+    let digest = |text: &[u8]| ring::digest::digest(&ring::digest::SHA256, text);
+    digest(given).as_ref().ct_eq(digest(secret).as_ref()).into()
 }
 
 /// Whether the header holds the HMAC-SHA-256 of the body (RFC 2104), as `sha256=` and hexadecimal digits.

@@ -291,8 +291,11 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>, StartError> {
 fn travels_in_clear(url: &str) -> bool {
     let host = url.strip_prefix("http://").and_then(|rest| rest.split(['/']).next());
     host.is_some_and(|host| {
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        let name = name.trim_start_matches('[').trim_end_matches(']');
+        // The colons of an IPv6 address are within its brackets.
+        let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((address, _)) => address,
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
         let here = |ip: std::net::IpAddr| ip.is_loopback();
         name != "localhost" && !name.parse().is_ok_and(here)
     })
@@ -369,5 +372,26 @@ fn policy(config: &Config) -> Policy {
         },
         request_timeout: milliseconds(config.powerdns.request_timeout),
         verify_interval: milliseconds(config.verify_interval),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_leaves_this_host_unencrypted_travels_in_clear() {
+        for (url, clear) in [
+            ("http://127.0.0.1:8081", false),
+            ("http://localhost", false),
+            ("http://[::1]", false),
+            ("http://[::1]:8081/x", false),
+            ("http://pdns:8081", true),
+            ("http://[2001:db8::1]", true),
+            ("http://192.0.2.1", true),
+            ("https://pdns:8081", false),
+        ] {
+            assert_eq!(travels_in_clear(url), clear, "{url}");
+        }
     }
 }

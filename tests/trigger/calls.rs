@@ -104,6 +104,25 @@ async fn status_and_plan_are_for_administrators() {
     assert!(estate.pdns.rrset("admin.example", "mail.admin.example.", "A").await.is_none());
 }
 
+/// Nothing is one that only begins or ends like it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_counts_whole_and_its_scheme_in_any_case() {
+    let estate = Estate::new("token").await;
+    let daemon = daemon::run(&estate.config).await;
+    assert_eq!(daemon.nudge("60s").await.0, 200);
+    let token = token(&estate.config);
+    let url = format!("http://{}/v1/sync", address(&estate.config));
+    for (given, status) in [
+        (format!("bearer {token}"), 202),
+        (format!("Basic {token}"), 401),
+        (format!("Bearer {token}x"), 401),
+        (format!("Bearer {}", &token[1..]), 401),
+    ] {
+        let call = http_client().post(&url).header("Authorization", given).send();
+        assert_eq!(call.await.unwrap().status().as_u16(), status);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn anybody_may_nudge_where_that_is_allowed_and_do_no_more() {
     let mut estate = Estate::new("anybody").await;
