@@ -202,6 +202,7 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
     trigger.poke();
     let mut again: Option<Duration> = None;
     while !stop.is_cancelled() {
+        let mut retried = false;
         let timer = async {
             match again {
                 Some(wait) => tokio::time::sleep(wait).await,
@@ -213,9 +214,9 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
             biased;
             () = stop.cancelled() => break,
             () = trigger.poke.notified() => {}
-            () = timer => {}
+            () = timer => retried = true,
         }
-        let report = one_pass(syncer, trigger).await;
+        let report = one_pass(syncer, trigger, retried).await;
         let unsettled = report.error.is_some() || report.summary.again;
         let soon = unsettled.then_some(retry);
         // Nothing is written in a newly marked zone before the mark has lasted this long.
@@ -227,7 +228,7 @@ pub async fn run(syncer: &Syncer, trigger: &Trigger, stop: &CancellationToken) {
     }
 }
 
-async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
+async fn one_pass(syncer: &Syncer, trigger: &Trigger, retried: bool) -> Arc<Report> {
     let mut asked = None;
     trigger.state.send_modify(|s| {
         s.started += 1;
@@ -242,6 +243,7 @@ async fn one_pass(syncer: &Syncer, trigger: &Trigger) -> Arc<Report> {
     }
     let (pass, before) = (trigger.state.borrow().started, trigger.state.borrow().last.clone());
     let metrics: &Metrics = &syncer.metrics;
+    metrics.pass_begins(jiff::Timestamp::now().as_second(), retried);
     let began = metrics.now();
     // Each line of a pass, at whatever level, carries its number.
     let span = tracing::error_span!("pass", id = pass);

@@ -176,12 +176,14 @@ fn commands_exist() {
 /// All series that the process can show, as `/metrics` does.
 fn metrics() -> String {
     let metrics = Metrics::new().unwrap();
-    metrics.pass(&Summary::default(), 1.0, 1);
+    let mut summary = Summary::default();
+    summary.census.declared.insert("A", (1, 1));
+    metrics.pass(&summary, 1.0, 1);
     metrics.per_zone().unwrap();
     let zone = ObjectKey { namespace: "a".to_owned(), name: "b".to_owned() };
     let zones = [(zone, ZoneView::default())].into();
     metrics.zones(&View { zones, ..View::default() });
-    metrics.powerdns_request("GET", "200", metrics.begin());
+    metrics.powerdns_request(("GET", "/zones"), "200", metrics.begin());
     metrics.kubernetes_write("status", "200");
     metrics.throttled("powerdns", metrics.begin());
     metrics.nudge("accepted");

@@ -42,7 +42,9 @@ struct Query {
 /// with the query, 409 a digest that holds nothing now.
 pub(super) async fn sync(State(admin): State<Arc<Admin>>, request: Request) -> Response {
     let answer = nudge(&admin, request).await;
-    admin.metrics.nudge(if answer.is_ok() { "accepted" } else { "refused" });
+    if answer.is_err() {
+        admin.metrics.nudge("refused");
+    }
     match answer {
         Ok(answer) | Err(answer) => answer,
     }
@@ -68,7 +70,9 @@ async fn nudge(admin: &Admin, request: Request) -> Result<Response, Response> {
         released: released(&state, &releases)?,
     };
     let trigger = &admin.trigger;
+    let already = trigger.state().asked.is_some();
     let pass = trigger.nudge(asked).ok_or_else(|| lost(&trigger.state()))?;
+    admin.metrics.nudge(if already { "coalesced" } else { "accepted" });
     let Some(wait) = wait else { return Ok(accepted(pass)) };
     let served = async {
         let report = trigger.ended(pass).await;

@@ -1,6 +1,7 @@
 //! What is counted, under the prefix `dns_syncd_`, and the clock hand that shows whether anything moves.
 #![expect(clippy::disallowed_methods, reason = "liveness is about real time")]
 
+mod begun;
 mod levels;
 mod progress;
 mod states;
@@ -16,6 +17,7 @@ use prometheus::{
     TextEncoder,
 };
 
+use self::begun::Begun;
 use self::levels::Levels;
 use self::progress::Progress;
 pub use self::progress::{Stage, Step};
@@ -34,6 +36,7 @@ pub struct Metrics {
     passes: IntCounterVec,
     pass_seconds: Histogram,
     last_success: Gauge,
+    begun: Begun,
     failures: IntGauge,
     settings: GaugeVec,
     states: States,
@@ -99,6 +102,7 @@ impl Metrics {
                  then 0 too.",
             )?,
             progress: Progress::new(&registry)?,
+            begun: Begun::new(&registry)?,
             zone_series: OnceLock::new(),
             pass_seconds,
             last_success,
@@ -178,12 +182,21 @@ impl Metrics {
         }
     }
 
-    /// Counts a request to PowerDNS that was sent at `began`.
-    pub fn powerdns_request(&self, method: &str, code: &str, began: Instant) {
+    /// Counts a request to PowerDNS that was sent at `began`; `path` is below the server's.
+    pub fn powerdns_request(&self, (method, path): (&str, &str), code: &str, began: Instant) {
         self.traffic.powerdns.with_label_values(&[method, code]).inc();
         let seconds = began.elapsed().as_secs_f64();
-        self.traffic.powerdns_seconds.with_label_values(&[method]).observe(seconds);
+        self.traffic
+            .powerdns_seconds
+            .with_label_values(&[method, traffic::route(path)])
+            .observe(seconds);
         self.moved();
+    }
+
+    /// Counts a body that is sent to PowerDNS.
+    pub fn powerdns_body(&self, bytes: usize, rrsets: usize) {
+        self.traffic.sent_bytes.inc_by(bytes as u64);
+        self.traffic.sent_rrsets.inc_by(rrsets as u64);
     }
 
     /// Counts a write to the API server.
@@ -197,7 +210,7 @@ impl Metrics {
         self.traffic.throttled.with_label_values(&[server]).inc_by(seconds);
     }
 
-    /// Counts a request to `/v1/sync`: `accepted`, or `refused`.
+    /// Counts a request to `/v1/sync`: `accepted`, `coalesced` or `refused`.
     pub fn nudge(&self, result: &str) {
         self.traffic.nudges.with_label_values(&[result]).inc();
     }
@@ -211,6 +224,13 @@ impl Metrics {
     #[must_use]
     pub fn begin(&self) -> Instant {
         Instant::now()
+    }
+
+    /// A pass begins. `unix` is the time in seconds; `retried`: because the one before left something to try again.
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double")]
+    pub fn pass_begins(&self, unix: i64, retried: bool) {
+        self.begun.last_start.set(unix as f64);
+        self.begun.retries.inc_by(u64::from(retried));
     }
 
     /// Counts a pass that came to an end. `unix` is the time in seconds.
@@ -233,6 +253,7 @@ impl Metrics {
         ] {
             self.rrsets.with_label_values(&[action]).inc_by(count as u64);
         }
+        self.begun.idle.inc_by(u64::from(!summary.changes_anything()));
         self.states.observe(&summary.census, unix);
         self.show(summary);
     }

@@ -15,6 +15,8 @@ const REASONS: [&str; 5] =
 #[derive(Debug)]
 pub(super) struct States {
     unprogrammed: IntGaugeVec,
+    declared: IntGaugeVec,
+    programmed_names: IntGaugeVec,
     foreign: IntGauge,
     terminating: IntGauge,
     oldest_deletion: IntGauge,
@@ -39,6 +41,11 @@ impl States {
         );
         let unprogrammed = IntGaugeVec::new(unprogrammed, &["reason"])?;
         registry.register(Box::new(unprogrammed.clone()))?;
+        let by_type = |name: &str, help: &str| {
+            let series = IntGaugeVec::new(Opts::new(format!("dns_syncd_{name}"), help), &["type"])?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
         let options = HistogramOpts::new(
             "dns_syncd_time_from_generation_to_programmed_seconds",
             "Time from the last change of a record set's spec, as the API server notes it in seconds, to the \
@@ -48,6 +55,11 @@ impl States {
         registry.register(Box::new(programmed.clone()))?;
         Ok(States {
             unprogrammed,
+            declared: by_type("declared_names", "Names that record sets declare, by type.")?,
+            programmed_names: by_type(
+                "programmed_names",
+                "Those of them that are served as they are declared, by type.",
+            )?,
             foreign: gauge(
                 "foreign_zones",
                 "DNSZones whose class is another controller's: this daemon passes over them.",
@@ -70,6 +82,12 @@ impl States {
         for reason in REASONS {
             let count = census.unprogrammed.get(reason).copied().unwrap_or_default();
             set(&self.unprogrammed.with_label_values(&[reason]), count);
+        }
+        self.declared.reset();
+        self.programmed_names.reset();
+        for (rtype, (declared, served)) in &census.declared {
+            set(&self.declared.with_label_values(&[rtype]), *declared);
+            set(&self.programmed_names.with_label_values(&[rtype]), *served);
         }
         set(&self.foreign, census.foreign);
         set(&self.terminating, census.terminating);

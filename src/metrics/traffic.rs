@@ -2,7 +2,9 @@
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
-use prometheus::{CounterVec, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{
+    CounterVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+};
 
 /// Upper bounds of a request's duration, in seconds: a list of one zone on loopback to the longest time-out that is sensible.
 const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
@@ -15,6 +17,8 @@ pub(super) struct Traffic {
     pub(super) kubernetes: IntCounterVec,
     pub(super) throttled: CounterVec,
     pub(super) nudges: IntCounterVec,
+    pub(super) sent_bytes: IntCounter,
+    pub(super) sent_rrsets: IntCounter,
 }
 
 impl Traffic {
@@ -28,11 +32,18 @@ impl Traffic {
             registry.register(Box::new(series.clone()))?;
             Ok::<_, prometheus::Error>(series)
         };
+        let total = |name: &str, help: &str| {
+            let series = IntCounter::new(format!("dns_syncd_{name}"), help)?;
+            registry.register(Box::new(series.clone()))?;
+            Ok::<_, prometheus::Error>(series)
+        };
         let options = HistogramOpts::new(
             "dns_syncd_powerdns_request_duration_seconds",
-            "Time from sending a request to PowerDNS to the end of its answer.",
+            "Time from sending a request to PowerDNS to the end of its answer, by method and route: server (what it is), zones \
+             (the list, a new zone), zone (one of them).",
         );
-        let powerdns_seconds = HistogramVec::new(options.buckets(SECONDS.to_vec()), &["method"])?;
+        let powerdns_seconds =
+            HistogramVec::new(options.buckets(SECONDS.to_vec()), &["method", "route"])?;
         registry.register(Box::new(powerdns_seconds.clone()))?;
         let throttled = Opts::new(
             "dns_syncd_throttle_wait_seconds_total",
@@ -55,9 +66,14 @@ impl Traffic {
             throttled,
             nudges: counter(
                 "nudges_total",
-                "Requests to /v1/sync by what became of them: accepted, refused.",
+                "Requests to /v1/sync by what became of them: accepted, coalesced (accepted, and served by a pass that somebody had asked for already), refused.",
                 &["result"],
             )?,
+            sent_bytes: total(
+                "powerdns_sent_bytes_total",
+                "Bytes of the bodies sent to PowerDNS.",
+            )?,
+            sent_rrsets: total("powerdns_sent_rrsets_total", "RRsets in them.")?,
         })
     }
 
@@ -72,6 +88,15 @@ impl Traffic {
     }
 }
 
+/// What of the API a path below the server is.
+pub(super) fn route(path: &str) -> &'static str {
+    let path = path.split('?').next().unwrap_or_default();
+    match path.strip_prefix("/zones") {
+        None => "server",
+        Some("") => "zones",
+        Some(_) => "zone",
+    }
+}
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -50,6 +50,8 @@ pub struct SetPlan {
     pub home: Option<Name>,
     /// That zone was not read, since nothing has changed: what was said stands.
     pub stands: bool,
+    /// Its `recordType`, if it is one.
+    pub rtype: Option<RecordType>,
     /// Accepted, or the reason and message why not.
     pub accepted: Result<(), (&'static str, String)>,
     /// Each raw name of the spec.
@@ -126,6 +128,7 @@ pub(super) fn set_plans(
         let plan = SetPlan {
             home: home.cloned(),
             stands: home.and_then(|h| zones.get(h)).is_some_and(|z| z.unchanged),
+            rtype: facts.set.rtype.as_ref().ok().copied(),
             homeless: unresolved
                 && traces.is_empty()
                 && facts.set.status.names.iter().any(was_programmed),

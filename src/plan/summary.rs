@@ -92,6 +92,13 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Whether anything came to be otherwise in PowerDNS.
+    #[must_use]
+    pub fn changes_anything(&self) -> bool {
+        let rrsets = self.created + self.replaced + self.deleted + self.adopted;
+        rrsets + self.zones_created + self.zones_marked + self.zones_deleted > 0
+    }
+
     /// What a pass would do, if nothing failed: the same figures, of what is planned.
     #[must_use]
     pub fn planned(plan: &Plan) -> Summary {

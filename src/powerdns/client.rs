@@ -377,7 +377,11 @@ impl Client {
             request = request.header("X-API-Key", key.expose());
         }
         if let Some(body) = body {
-            request = request.header("Content-Type", "application/json").body(body.to_string());
+            let rrsets = body.get("rrsets").and_then(Value::as_array).map_or(0, Vec::len);
+            let text = body.to_string();
+            self.metrics.powerdns_body(text.len(), rrsets);
+            tracing::trace!(%method, path, body = text, "sent to PowerDNS");
+            request = request.header("Content-Type", "application/json").body(text);
         }
         let answer = async {
             let response = request.send().await?;
@@ -386,10 +390,10 @@ impl Client {
         };
         let began = self.metrics.begin();
         let (status, bytes) = answer.await.map_err(|e| {
-            self.metrics.powerdns_request(method.as_str(), "none", began);
+            self.metrics.powerdns_request((method.as_str(), path), "none", began);
             lost(&e)
         })?;
-        self.metrics.powerdns_request(method.as_str(), &status.to_string(), began);
+        self.metrics.powerdns_request((method.as_str(), path), &status.to_string(), began);
         tracing::debug!(%method, path, status, "PowerDNS request");
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if (200..300).contains(&status) {

@@ -33,6 +33,22 @@ fn names_that_are_not_served_are_counted_by_reason() {
     assert_eq!((census.foreign, census.unprogrammed), (1, reasons.into()));
 }
 
+#[test]
+fn names_are_counted_by_type_with_those_that_are_served() {
+    let mut scene = scene();
+    scene.set("many", "a", "TXT", &[("x", "t"), ("y", "t"), ("z", "t"), ("a..b", "t")]);
+    scene.rest();
+    let types = [("A", (1, 1)), ("TXT", (4, 3))];
+    assert_eq!(census(&mut scene).declared, types.into());
+    let plan = scene.plan();
+    let failed = all_failed(&plan, &Failure::Status(500));
+    assert_eq!(scene.settle(&plan, &failed).summary.census.declared, types.into());
+    scene.set("new", "a", "A", &[("new", "192.0.2.1")]);
+    let plan = scene.plan();
+    let failed = all_failed(&plan, &Failure::Status(500));
+    assert_eq!(scene.settle(&plan, &failed).summary.census.declared["A"], (2, 1));
+}
+
 /// What took a set from its last edit to being served is measured once, when all of it is.
 #[test]
 fn a_set_that_comes_to_be_served_is_told_with_the_time_of_its_edit() {

@@ -168,6 +168,8 @@ async fn metrics_are_those_of_a_scraper() {
         ("consecutive_failed_passes", "gauge"),
         ("powerdns_request_duration_seconds", "histogram"),
         ("throttle_wait_seconds_total", "counter"),
+        ("last_pass_start_timestamp_seconds", "gauge"),
+        ("powerdns_sent_bytes_total", "counter"),
     ] {
         assert_eq!(kinds.get(format!("dns_syncd_{name}").as_str()), Some(&kind), "{name}: {text}");
     }
@@ -180,6 +182,13 @@ async fn metrics_are_those_of_a_scraper() {
         ("zones", "1"),
         ("failed_changes", "0"),
         ("consecutive_failed_passes", "0"),
+        ("idle_passes_total", "0"),
+        ("retry_passes_total", "0"),
+        ("declared_names{type=\"A\"}", "1"),
+        ("programmed_names{type=\"A\"}", "1"),
+        ("powerdns_sent_rrsets_total", "3"),
+        ("powerdns_request_duration_seconds_count{method=\"POST\",route=\"zones\"}", "1"),
+        ("powerdns_request_duration_seconds_count{method=\"GET\",route=\"server\"}", "2"),
         ("setting{option=\"powerdns.concurrency\"}", "4"),
         ("setting{option=\"powerdns.requestTimeout\"}", "1"),
     ] {

@@ -41,3 +41,19 @@ async fn a_pass_has_its_line_and_each_changed_zone_has_one() {
     }
     assert!(of("zone", 2).is_empty(), "nothing changed: {log}");
 }
+
+/// Contents of records are for those who look for trouble, and only for them.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_are_logged_at_trace_alone() {
+    for (level, logged) in [("debug", false), ("trace", true)] {
+        let estate = Estate::new("bodies").await.reconfigured("log.level", json!(level));
+        estate.zone("z", "bodies.example").await;
+        let records = json!([{"name": "t", "txt": {"content": "very-private-content"}}]);
+        estate.set("t", "z", "TXT", records).await;
+        let daemon = daemon::run(&estate.config).await;
+        wait_for_passes(&daemon, 1.0).await;
+        let log = daemon.log();
+        assert!(log.contains("PowerDNS request"), "{log}");
+        assert_eq!(log.contains("very-private-content"), logged, "{level}: {log}");
+    }
+}
