@@ -47,7 +47,7 @@ impl Traffic {
         registry.register(Box::new(powerdns_seconds.clone()))?;
         let throttled = Opts::new(
             "dns_syncd_throttle_wait_seconds_total",
-            "Time that requests waited for a rate limit, a slot or the one writer, by server: powerdns, kubernetes.",
+            "Time that requests waited for a rate limit, a slot, the one writer or the lease, by server: powerdns, kubernetes.",
         );
         let throttled = CounterVec::new(throttled, &["server"])?;
         registry.register(Box::new(throttled.clone()))?;
