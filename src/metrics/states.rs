@@ -55,7 +55,10 @@ impl States {
         registry.register(Box::new(programmed.clone()))?;
         Ok(States {
             unprogrammed,
-            declared: by_type("declared_names", "Names that record sets declare, by type.")?,
+            declared: by_type(
+                "declared_names",
+                "Names that accepted record sets declare, by type.",
+            )?,
             programmed_names: by_type(
                 "programmed_names",
                 "Those of them that are served as they are declared, by type.",

@@ -13,7 +13,7 @@ use crate::api::object::Meta;
 pub struct Census {
     /// Names of record sets that are not programmed, by the reason of their condition.
     pub unprogrammed: BTreeMap<&'static str, usize>,
-    /// Names that record sets declare by type, and those of them that are served as declared.
+    /// Names that accepted record sets declare by type, and those of them that are served as declared.
     pub declared: BTreeMap<&'static str, (usize, usize)>,
     /// DNSZones whose class is another controller's.
     pub foreign: usize,
@@ -34,7 +34,7 @@ impl Census {
         (whole, write): (bool, Option<&StatusWrite>),
     ) {
         let served = names.values().filter(|said| said.0 == Truth::True).count();
-        self.declares(set, names.len(), served);
+        self.declares(set, served);
         for (_, reason, _) in names.values().filter(|said| said.0 != Truth::True) {
             *self.unprogrammed.entry(reason).or_default() += 1;
         }
@@ -49,18 +49,18 @@ impl Census {
 
     /// Counts a record set of which nothing has changed.
     pub(super) fn stands(&mut self, set: &SetPlan) {
-        let names = set.raws.len();
-        self.declares(set, names, names.saturating_sub(statuses::unprogrammed(set).count()));
+        let served = set.raws.len().saturating_sub(statuses::unprogrammed(set).count());
+        self.declares(set, served);
         for (_, condition) in statuses::unprogrammed(set) {
             let known = reason::ALL.iter().find(|reason| **reason == condition.reason);
             *self.unprogrammed.entry(known.copied().unwrap_or(reason::PENDING)).or_default() += 1;
         }
     }
 
-    fn declares(&mut self, set: &SetPlan, names: usize, served: usize) {
-        if let Some(rtype) = set.rtype {
+    fn declares(&mut self, set: &SetPlan, served: usize) {
+        if let (Some(rtype), Ok(())) = (set.rtype, &set.accepted) {
             let (all, programmed) = self.declared.entry(rtype.as_str()).or_default();
-            (*all, *programmed) = (*all + names, *programmed + served);
+            (*all, *programmed) = (*all + set.raws.len(), *programmed + served);
         }
     }
 
