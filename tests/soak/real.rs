@@ -12,10 +12,11 @@ use dns_syncd::powerdns::{Key, Options};
 use dns_syncd::sync::Syncer;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::cluster::Place;
-use crate::model::{Comment, Rrset, Zone};
+use crate::model::{Comment, Model, Rrset, Zone};
 use crate::reference::View;
 use crate::rig::{digests, lets_through, policy, syncer};
 use crate::scene::{Op, Places, Rules, Scene, stored};
@@ -156,12 +157,13 @@ impl World {
             }
         }
         self.scene.cluster.objects = objects;
-        self.scene.pdns.comments = true;
-        self.scene.pdns.zones.clear();
+        self.scene.pdns = Model { comments: true, ..Model::default() };
         for listed in self.pdns.list().await {
             let name = listed["name"].as_str().unwrap().to_owned();
-            let zone = zone(&self.pdns.get_zone(&name).await);
-            self.scene.pdns.zones.insert(name, zone);
+            // A delete of a pass that was given up may arrive in between.
+            let answer = self.pdns.call(Method::GET, &format!("/zones/{name}"), None).await;
+            let there = (answer.0 == 200).then(|| (name, zone(&answer.1)));
+            self.scene.pdns.zones.extend(there);
         }
     }
 

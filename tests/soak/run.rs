@@ -74,9 +74,9 @@ impl Case {
             Place::Models(rig) => rig.clear(self.comments, self.rrsets, self.rules),
             Place::Both(rig, _) => {
                 rig.shared.lock().journal = Some(Vec::new());
-                rig.clear(true, self.rrsets, self.rules);
+                rig.clear(true, self.rrsets, self.rules.map(Rules::on_servers));
             }
-            Place::Servers(real) => real.clear(self.rrsets, self.rules[0]),
+            Place::Servers(real) => real.clear(self.rrsets, self.rules[0].on_servers()),
         }
         for (at, index) in kept.iter().enumerate() {
             let step = &self.steps[*index];

@@ -40,6 +40,14 @@ pub struct Rules {
     pub orphans: bool,
 }
 
+impl Rules {
+    /// The same on servers that other tests share: before an orphan goes, DNSZones of its domain are looked for in all
+    /// namespaces, and theirs have the same domains.
+    pub fn on_servers(self) -> Rules {
+        Rules { orphans: false, ..self }
+    }
+}
+
 /// What the objects are called.
 #[derive(Clone, Debug)]
 pub struct Places {
