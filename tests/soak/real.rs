@@ -337,7 +337,7 @@ impl World {
             }
         }
         self.look().await;
-        let listed = self.scene.pdns.zones.keys().cloned().collect();
+        let listed = self.scene.accounts();
         let view = View {
             scene: &self.scene,
             party: &self.places.parties[0],
@@ -389,7 +389,7 @@ impl World {
             });
             let wild = zone.rrsets.keys().any(|(name, _)| name.starts_with('*'));
             let gone = gone.filter(|(_, n, t)| {
-                !wild && t != "ALIAS" && !view.listed.contains(n) && !view.shadowed(apex, n, t)
+                !wild && t != "ALIAS" && !view.listed.contains_key(n) && !view.shadowed(apex, n, t)
             });
             for (_, name, rtype) in gone {
                 let answer = query(self.pdns.dns_addr(), name, rtype).await;

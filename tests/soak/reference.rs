@@ -15,8 +15,8 @@ use crate::words::{Contents, at_or_below, coexist, groups};
 pub struct View<'a> {
     pub scene: &'a Scene,
     pub party: &'a Party,
-    /// The zones that the server had when it was listed: the longer ones shadow names.
-    pub listed: &'a BTreeSet<String>,
+    /// The zones that the server had when it was listed, with their accounts: the longer ones shadow names.
+    pub listed: &'a BTreeMap<String, String>,
     /// Zones in which there was no note of ours when they were listed: what objects say of them holds for the whole pass.
     pub unnoted: &'a BTreeSet<String>,
     /// Another daemon has written since: what it did may not be known.
@@ -219,7 +219,7 @@ impl<'a> View<'a> {
 
     /// Whether a longer zone on the server answers for a name; the delegation to it is the parent's.
     pub fn shadowed(&self, apex: &str, name: &str, rtype: &str) -> bool {
-        let longer = self.listed.iter().filter(|z| *z != apex && at_or_below(z, apex));
+        let longer = self.listed.keys().filter(|z| *z != apex && at_or_below(z, apex));
         let mut longer = longer.filter(|z| at_or_below(name, z));
         longer.any(|z| !(rtype == "NS" && name == z))
     }

@@ -197,6 +197,11 @@ pub fn is_true(conditions: &Value, kind: &str) -> bool {
 }
 
 impl Scene {
+    /// The account of each zone.
+    pub fn accounts(&self) -> BTreeMap<String, String> {
+        self.pdns.zones.iter().map(|(name, zone)| (name.clone(), zone.account.clone())).collect()
+    }
+
     /// Learns what an accepted write of a daemon left at the keys that it names.
     pub fn learn(&mut self, apex: &str, rrsets: &Value) {
         let Some(zone) = self.pdns.zones.get(apex) else { return };

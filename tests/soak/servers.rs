@@ -69,7 +69,7 @@ struct Pass {
     /// Sent in it, to be carried out when it is over.
     late: Vec<(bool, [String; 3], Value)>,
     /// The zones that there were when it began.
-    listed: BTreeSet<String>,
+    listed: BTreeMap<String, String>,
     /// Those of them without a note of this daemon.
     unnoted: BTreeSet<String>,
     /// Told when its process dies.
@@ -186,9 +186,9 @@ impl Servers {
 
     /// Makes ready for a pass, with what will go wrong in it; who is to be told if its process dies.
     pub fn begin(&mut self, who: usize, fault: Option<Fault>) -> Arc<Notify> {
-        let listed: BTreeSet<String> = self.scene.pdns.zones.keys().cloned().collect();
+        let listed = self.scene.accounts();
         let view = self.view(&self.places.parties[who], &listed);
-        let unnoted = listed.iter().filter(|zone| view.noteless(zone)).cloned().collect();
+        let unnoted = listed.keys().filter(|zone| view.noteless(zone)).cloned().collect();
         self.passes[who] = Pass { fault, listed, unnoted, ..Pass::default() };
         if let Some(Fault::Unread(domain)) = fault {
             self.scene.pdns.unread.insert(crate::words::DOMAINS[domain].to_owned());
@@ -358,13 +358,13 @@ impl Servers {
     }
 
     /// What one daemon may know of both states.
-    fn view<'a>(&'a self, party: &'a Party, listed: &'a BTreeSet<String>) -> View<'a> {
+    fn view<'a>(&'a self, party: &'a Party, listed: &'a BTreeMap<String, String>) -> View<'a> {
         View { scene: &self.scene, party, listed, unnoted: &NONE, interrupted: false }
     }
 
     /// What is not as it should be now that nothing fails.
     pub fn unrest(&self) -> Vec<String> {
-        let listed = self.scene.pdns.zones.keys().cloned().collect();
+        let listed = self.scene.accounts();
         let views = self.places.parties.iter().map(|party| self.view(party, &listed));
         views.flat_map(|v| v.unrest()).collect()
     }

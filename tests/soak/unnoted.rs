@@ -99,28 +99,33 @@ impl<'a> View<'a> {
     /// if another controller has accepted it.
     pub fn came(&self, set: &Value, apex: &str) -> bool {
         let Some(zone) = self.zone_of(set) else { return true };
-        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
         let owners = set["metadata"]["ownerReferences"].as_array().into_iter().flatten();
         let mut zones = owners.filter(|o| o["kind"] == "DNSZone").peekable();
-        let marked = |o: &Value| self.party.mark(o["uid"].as_str().unwrap_or_default()) == account;
+        let marked = |o: &Value| self.carries(apex, o["uid"].as_str().unwrap_or_default());
         if zones.clone().any(marked) {
             return true;
         }
         let meta = &zone["metadata"];
         let theirs = self.class_alien(zone)
             && is_true(&set["status"]["conditions"], "Accepted")
-            && self.party.mark(uid(zone)) != account;
+            && !self.carries(apex, uid(zone));
         let none = zones.peek().is_none();
         !theirs && (none || zones.any(|o| o["uid"] == meta["uid"] || o["name"] == meta["name"]))
     }
 
     /// Whether what a record set declares may have been written without its status saying so.
     pub fn may_have_written(&self, set: &Value, apex: &str) -> bool {
-        let account = self.stored_zone(apex).map_or("", |z| z.account.as_str());
         self.zone_of(set).is_none_or(|zone| {
             let missing =
                 self.class(zone).is_none() && !text(zone, "/spec/dnsZoneClassName").is_empty();
-            missing || self.class_ours(zone) || self.party.mark(uid(zone)) == account
+            missing || self.class_ours(zone) || self.carries(apex, uid(zone))
         })
+    }
+
+    /// Whether a zone's mark has this uid, or had it when it was listed: a pass hands it on before it writes.
+    fn carries(&self, apex: &str, uid: &str) -> bool {
+        let now = self.stored_zone(apex).map(|z| &z.account);
+        let mark = self.party.mark(uid);
+        now.into_iter().chain(self.listed.get(apex)).any(|account| *account == mark)
     }
 }
