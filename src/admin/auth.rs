@@ -124,8 +124,8 @@ fn read(option: &str, path: Option<&PathBuf>) -> Option<Vec<u8>> {
     Some(secret.to_vec())
 }
 
-/// Whether two texts are the same, in a time that tells neither what they hold nor, by how many octets they differ, how long
-/// the secret is: their digests are compared.
+/// Whether two texts are the same, in a time that tells neither what the secret holds nor how long it is: their digests are
+/// compared.
 fn equal(given: &[u8], secret: &[u8]) -> bool {
     let digest = |text: &[u8]| ring::digest::digest(&ring::digest::SHA256, text);
     digest(given).as_ref().ct_eq(digest(secret).as_ref()).into()

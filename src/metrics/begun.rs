@@ -2,6 +2,8 @@
 
 use prometheus::{Gauge, IntCounter, Registry};
 
+use super::series;
+
 /// Beginnings.
 #[derive(Debug)]
 pub(super) struct Begun {
@@ -21,11 +23,7 @@ impl Begun {
             "Unix time at which the last pass began.",
         )?;
         registry.register(Box::new(last_start.clone()))?;
-        let counter = |name: &str, help: &str| {
-            let series = IntCounter::new(format!("dns_syncd_{name}"), help)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let counter = |name: &str, help: &str| series::counter(registry, name, help);
         Ok(Begun {
             last_start,
             retries: counter(

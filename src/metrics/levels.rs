@@ -2,6 +2,7 @@
 
 use prometheus::{IntGauge, Registry};
 
+use super::series;
 use crate::plan::summary::Summary;
 
 /// Levels of the last pass.
@@ -26,11 +27,7 @@ impl Levels {
     /// # Errors
     /// If two series have one name.
     pub(super) fn new(registry: &Registry) -> Result<Levels, prometheus::Error> {
-        let gauge = |name: &str, help: &str| {
-            let series = IntGauge::new(format!("dns_syncd_{name}"), help)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let gauge = |name: &str, help: &str| series::gauge(registry, name, help);
         Ok(Levels {
             record_sets: gauge("record_sets", "DNSRecordSets that were input to the last pass.")?,
             zones: gauge("zones", "DNSZones that were input to the last pass.")?,

@@ -4,6 +4,7 @@
 mod begun;
 mod levels;
 mod progress;
+mod series;
 mod states;
 mod traffic;
 mod zones;
@@ -56,15 +57,9 @@ impl Metrics {
     pub fn new() -> Result<Metrics, prometheus::Error> {
         let registry = Registry::new();
         let counter = |name: &str, help: &str, labels: &[&str]| {
-            let series = IntCounterVec::new(Opts::new(format!("dns_syncd_{name}"), help), labels)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
+            series::counters(&registry, name, help, labels)
         };
-        let gauge = |name: &str, help: &str| {
-            let series = IntGauge::new(format!("dns_syncd_{name}"), help)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let gauge = |name: &str, help: &str| series::gauge(&registry, name, help);
         let buckets = vec![0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
         let options =
             HistogramOpts::new("dns_syncd_pass_duration_seconds", "How long passes took.");

@@ -2,8 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::{IntGaugeVec, Registry};
 use serde::Serialize;
+
+use super::series;
 
 /// What a pass is doing, in the order in which it does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,12 +64,7 @@ impl Progress {
     /// # Errors
     /// If two series have one name.
     pub(super) fn new(registry: &Registry) -> Result<Progress, prometheus::Error> {
-        let gauge = |name: &str, help: &str| {
-            let series =
-                IntGaugeVec::new(Opts::new(format!("dns_syncd_{name}"), help), &["stage"])?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let gauge = |name: &str, help: &str| series::gauges(registry, (name, "stage"), help);
         let progress = Progress {
             now: Mutex::new(None),
             done: gauge(

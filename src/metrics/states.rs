@@ -2,6 +2,7 @@
 
 use prometheus::{Histogram, HistogramOpts, IntGauge, IntGaugeVec, Opts, Registry};
 
+use super::series;
 use crate::api::conditions::reason;
 use crate::plan::census::Census;
 
@@ -29,11 +30,7 @@ impl States {
     /// # Errors
     /// If two series have one name.
     pub(super) fn new(registry: &Registry) -> Result<States, prometheus::Error> {
-        let gauge = |name: &str, help: &str| {
-            let series = IntGauge::new(format!("dns_syncd_{name}"), help)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let gauge = |name: &str, help: &str| series::gauge(registry, name, help);
         let unprogrammed = Opts::new(
             "dns_syncd_unprogrammed_names",
             "Names of record sets that are not programmed, by the reason of their condition: Conflict, NotOwner, PDNSError, \
@@ -41,11 +38,7 @@ impl States {
         );
         let unprogrammed = IntGaugeVec::new(unprogrammed, &["reason"])?;
         registry.register(Box::new(unprogrammed.clone()))?;
-        let by_type = |name: &str, help: &str| {
-            let series = IntGaugeVec::new(Opts::new(format!("dns_syncd_{name}"), help), &["type"])?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let by_type = |name: &str, help: &str| series::gauges(registry, (name, "type"), help);
         let options = HistogramOpts::new(
             "dns_syncd_time_from_generation_to_programmed_seconds",
             "Time from the last change of a record set's spec, as the API server notes it in seconds, to the \

@@ -6,6 +6,8 @@ use prometheus::{
     CounterVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
 };
 
+use super::series;
+
 /// Upper bounds of a request's duration, in seconds: a list of one zone on loopback to the longest time-out that is sensible.
 const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
@@ -28,15 +30,9 @@ impl Traffic {
     /// If two series have one name.
     pub(super) fn new(registry: &Registry) -> Result<Traffic, prometheus::Error> {
         let counter = |name: &str, help: &str, labels: &[&str]| {
-            let series = IntCounterVec::new(Opts::new(format!("dns_syncd_{name}"), help), labels)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
+            series::counters(registry, name, help, labels)
         };
-        let total = |name: &str, help: &str| {
-            let series = IntCounter::new(format!("dns_syncd_{name}"), help)?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let total = |name: &str, help: &str| series::counter(registry, name, help);
         let options = HistogramOpts::new(
             "dns_syncd_powerdns_request_duration_seconds",
             "Time from sending a request to PowerDNS to the end of its answer, by method and route: server (what it is), zones \

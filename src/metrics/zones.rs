@@ -1,7 +1,8 @@
 //! Series of single zones, which are there only where `metrics.perZone` asks for them: each zone makes its own.
 
-use prometheus::{IntGaugeVec, Opts, Registry};
+use prometheus::{IntGaugeVec, Registry};
 
+use super::series;
 use crate::plan::view::View;
 
 /// The label: namespace and name of a DNSZone, as a nudge names it.
@@ -20,12 +21,7 @@ impl Zones {
     /// # Errors
     /// If two series have one name.
     pub(super) fn new(registry: &Registry) -> Result<Zones, prometheus::Error> {
-        let gauge = |name: &str, help: &str| {
-            let opts = Opts::new(format!("dns_syncd_{name}"), help);
-            let series = IntGaugeVec::new(opts, &[ZONE])?;
-            registry.register(Box::new(series.clone()))?;
-            Ok::<_, prometheus::Error>(series)
-        };
+        let gauge = |name: &str, help: &str| series::gauges(registry, (name, ZONE), help);
         Ok(Zones {
             rrsets: gauge(
                 "zone_rrsets",
