@@ -105,10 +105,18 @@ impl ZoneApplied {
         let mut outcomes = self.zone.iter().chain(self.keys.values());
         !self.stopped && outcomes.all(|outcome| matches!(outcome, Outcome::Done(_)))
     }
+
+    /// Whether one of the answers is that there is no such zone.
+    #[must_use]
+    pub fn misses_the_zone(&self) -> bool {
+        let mut outcomes = self.zone.iter().chain(self.keys.values());
+        outcomes.any(|outcome| *outcome == Outcome::Failed(Failure::ZoneMissing))
+    }
 }
 
 /// The answers for one zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ZoneApplied {
     /// The zone's creation, marking or deletion, whichever the plan asked for.
     pub zone: Option<Outcome>,
@@ -130,6 +138,8 @@ pub struct ZoneApplied {
     pub step_acked: bool,
     /// Names that were being sent when the server went away.
     pub crashed: BTreeSet<Name>,
+    /// PowerDNS said that it has no such zone: it went after it was read.
+    pub vanished: bool,
 }
 
 impl Applied {
@@ -148,6 +158,12 @@ impl Applied {
     pub fn gone(&self, zone: &Name, name: &Name, rtype: RecordType) -> Outcome {
         let alone = self.zones.get(zone).and_then(|z| z.overwritten.get(&(name.clone(), rtype)));
         alone.cloned().unwrap_or_else(|| self.key(zone, name, rtype))
+    }
+
+    /// Whether the zone went after it was read, with whatever was read or acknowledged in it.
+    #[must_use]
+    pub fn vanished(&self, zone: &Name) -> bool {
+        self.zones.get(zone).is_some_and(|answers| answers.vanished)
     }
 
     /// The outcome of the zone's own creation, marking or deletion.
@@ -227,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_zone_is_done_if_all_of_it_is() {
-        let failed = || Outcome::Failed(Failure::ZoneMissing);
+        let failed = || Outcome::Failed(Failure::Status(500));
         let key = (Name::parse("a").unwrap(), RecordType::A);
         let zone = |zone: Option<Outcome>, of_key: Outcome, stopped| ZoneApplied {
             zone,
@@ -245,6 +261,25 @@ mod tests {
         ] {
             assert_eq!(applied.is_done(), is_done, "{applied:?}");
         }
+    }
+
+    #[test]
+    fn a_zone_is_missed_by_the_server_that_says_so() {
+        let missing = || Outcome::Failed(Failure::ZoneMissing);
+        let of = |zone, of_key: Outcome| {
+            let key = (Name::parse("a").unwrap(), RecordType::A);
+            let keys = BTreeMap::from([(key, of_key)]);
+            ZoneApplied { zone, keys, ..ZoneApplied::default() }.misses_the_zone()
+        };
+        let failed = || Outcome::Failed(Failure::Status(404));
+        assert!(of(None, missing()) && of(Some(missing()), done()));
+        assert!(!of(None, done()) && !of(Some(failed()), failed()));
+        let zone = Name::parse("z").unwrap();
+        let vanished = ZoneApplied { vanished: true, ..ZoneApplied::default() };
+        let mut applied = Applied { zones: BTreeMap::from([(zone.clone(), vanished)]) };
+        assert!(applied.vanished(&zone));
+        applied.zones.insert(zone.clone(), ZoneApplied::default());
+        assert!(!applied.vanished(&zone) && !Applied::default().vanished(&zone));
     }
 
     #[test]

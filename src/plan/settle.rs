@@ -319,6 +319,10 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
             let zone = target.as_ref().map(|t| &t.zone);
             (Truth::False, reason, with_failed_mark(message, zone, applied))
         }
+        (Verdict::Equal | Verdict::Sent, Some(t)) if applied.vanished(&t.zone) => {
+            let (reason, message) = Failure::ZoneMissing.condition();
+            (Truth::False, reason, message)
+        }
         (Verdict::Equal, Some(_)) => programmed(),
         (Verdict::Sent, Some(t)) => match applied.key(&t.zone, &t.name, t.rtype) {
             Outcome::Done(_) => programmed(),
@@ -409,6 +413,7 @@ fn zone_programmed(object: &ObjectPlan, applied: &Applied) -> Said {
         ZoneProgrammed::Not(reason, message) => {
             return (Truth::False, *reason, with_failed_mark(message, Some(domain), applied));
         }
+        _ if applied.vanished(domain) => Some(Failure::ZoneMissing),
         ZoneProgrammed::Created(written) => {
             failure_of(applied.zone(domain)).or_else(|| apex(written))
         }

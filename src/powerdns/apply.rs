@@ -72,6 +72,7 @@ pub async fn apply_zone(
         }
         None => task.write(names).await,
     }
+    task.out.vanished = task.out.misses_the_zone();
     task.out
 }
 

@@ -254,6 +254,7 @@ async fn an_answer_that_was_lost_is_no_success_until_it_is_read() {
 async fn a_zone_that_goes_between_reading_and_writing_is_said_to_be_missing_and_made_anew() {
     let estate = Estate::new("between").await.reconfigured("powerdns.requestTimeout", json!("9s"));
     let pair = Pair::new(&estate, "between").await;
+    let equal = estate.a("equal", "between", &[("equal", "192.0.2.3")]).await;
     estate.once().await;
     estate.edit(&pair.set, json!({"records": a_records(&[("www", "192.0.2.2")])})).await;
     let patch = |r: &Request| r.server == Server::PowerDns && r.method == "PATCH";
@@ -269,8 +270,13 @@ async fn a_zone_that_goes_between_reading_and_writing_is_said_to_be_missing_and_
     assert_eq!(said.1, "PDNSError");
     let missing = "The DNS zone could not be found. It may still be provisioning.";
     assert_eq!(said.2, format!("{missing}; it was programmed before"));
+    // Nor is what was read equal before it went.
+    let waits = estate.programmed(&pair.zone).await;
+    assert_eq!(waits.2, format!("Waiting for default records: {missing}"));
+    assert_eq!(estate.programmed(&equal).await.0, "False");
     estate.once().await;
     assert_eq!(pair.is_true(&estate).await, [true, true]);
+    assert_eq!(estate.programmed(&equal).await.0, "True");
     let dns = estate.pdns.dns_addr();
     assert_eq!(query(dns, "www.between.example", "A").await.answers, ["192.0.2.2"]);
 }
