@@ -262,3 +262,39 @@ impl Summary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_figure_of_what_came_to_be_otherwise_counts() {
+        let with = |set: fn(&mut Summary)| {
+            let mut summary = Summary::default();
+            set(&mut summary);
+            summary.changes_anything()
+        };
+        for set in [
+            (|s| s.created = 1) as fn(&mut Summary),
+            |s| s.replaced = 1,
+            |s| s.deleted = 1,
+            |s| s.adopted = 1,
+            |s| s.zones_created = 1,
+            |s| s.zones_marked = 1,
+            |s| s.zones_deleted = 1,
+        ] {
+            assert!(with(set));
+        }
+        assert!(!with(|s| (s.zones, s.record_sets, s.equal, s.left_alone) = (1, 1, 1, 1)));
+    }
+
+    #[test]
+    fn a_pass_is_clean_if_nothing_failed_and_nothing_waits() {
+        let summary = |failed: &[&str], held: &[&str]| {
+            let of = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+            Summary { failed: of(failed), held: of(held), ..Summary::default() }.clean()
+        };
+        assert!(summary(&[], &[]));
+        assert!(!summary(&["a"], &[]) && !summary(&[], &["b"]) && !summary(&["a"], &["b"]));
+    }
+}

@@ -3,8 +3,8 @@
 
 use dns_syncd::api::manifest::{read, uid};
 use dns_syncd::api::object::{Meta, RecordSetStatus, ZoneStatus};
-use dns_syncd::plan::by_name::by_name;
-use dns_syncd::plan::note::Note;
+use dns_syncd::plan::by_name::{by_name, of_a_cluster};
+use dns_syncd::plan::note::{Note, mark};
 use dns_syncd::plan::{Memory, Plan, decide};
 
 use crate::model::Comment;
@@ -57,6 +57,28 @@ fn who_has_a_thing_keeps_it_among_files_too() {
     assert!(plan.zones.values().all(|zone| !zone.goes()), "{:?}", changes(&plan));
     let text = format!("{:?}", changes(&plan));
     assert!(text.contains("a.test. A"), "{text}");
+}
+
+/// What a daemon wrote for a cluster is told from what was written for files: by the marks and notes alone.
+#[test]
+fn what_is_of_a_cluster_is_named() {
+    let mut scene = Scene::new();
+    scene.zone("y", "a.test", "ours");
+    scene.set("s", "y", "A", &[("www", "192.0.2.1")]);
+    scene.rest();
+    let named = of_a_cluster(&scene.world.snapshot(), &scene.policy);
+    let all = ["the mark of zone a.test.", "the note on www.a.test. A"].map(str::to_owned);
+    assert_eq!(named, all.into());
+
+    let mut files = Scene::new();
+    let key = |name: &str| format!("ns/{name}").parse().unwrap();
+    files.made("a.test.", &mark(OWNER, &uid(OWNER, "DNSZone", &key("z"))));
+    let stored = files.store("a.test.", "www.a.test.", "A", &["192.0.2.1"]);
+    let of_a_file = uid(OWNER, "DNSRecordSet", &key("s"));
+    let note = Note::new(OWNER, &key("s"), &of_a_file, "00".into()).to_comment(&[]);
+    let comment = Comment { account: note.account, content: note.content, modified_at: 0 };
+    stored.comments.push(comment);
+    assert_eq!(of_a_cluster(&files.world.snapshot(), &files.policy), [].into());
 }
 
 /// With `namespaces`, a mark says nothing by itself: only what is noted beside it tells whose it is.

@@ -139,3 +139,17 @@ fn a_further_delete_at_a_name_is_another_matter() {
     scene.edit("dnsrecordsets", "txt", |set| set["spec"]["records"] = serde_json::json!([]));
     assert_eq!(known(&scene), 0);
 }
+
+#[test]
+fn an_orphan_is_untold_until_somebody_was_told_of_it() {
+    let mut scene = scene();
+    scene.made("o.test.", &Scene::mark("gone"));
+    let (plan, snapshot) = (scene.plan(), scene.world.snapshot());
+    let untold = |scene: &Scene| scene.memory.untold(&plan, &snapshot);
+    let orphan = ("o.test.".to_owned(), Scene::mark("gone"));
+    assert_eq!(untold(&scene), [orphan.clone()].into());
+    scene.memory.told(&plan, &["other.test.".to_owned()].into());
+    assert_eq!(untold(&scene), [orphan.clone()].into());
+    scene.memory.told(&plan, &[orphan.0].into());
+    assert_eq!(untold(&scene), [].into());
+}

@@ -270,6 +270,7 @@ pub fn all_failed(plan: &Plan, failure: &Failure) -> Applied {
         outcomes.for_each(|outcome| *outcome = Outcome::Failed(failure.clone()));
         zone.acked.clear();
         zone.step_acked = false;
+        zone.vanished = zone.misses_the_zone();
     }
     applied
 }

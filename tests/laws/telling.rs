@@ -411,3 +411,19 @@ fn the_same_failure_later_is_no_news() {
     let later = dns_syncd::plan::settle(&plan, &failed, "2026-01-04T00:00:00Z");
     assert!(later.statuses.is_empty(), "{:#?}", later.statuses);
 }
+
+/// What was read equal in a zone, and written to another name of it, is not served once the zone is gone.
+#[test]
+fn in_a_zone_that_went_meanwhile_nothing_is_served() {
+    let mut scene = scene(&[("www", "192.0.2.1"), ("equal", "192.0.2.2")]);
+    scene.declare("s", &[("www", "192.0.2.3"), ("equal", "192.0.2.2")]);
+    pass(&mut scene, |plan| all_failed(plan, &Failure::ZoneMissing));
+    let missing = "The DNS zone could not be found. It may still be provisioning.";
+    let said = |plural, name, raw| scene.said(plural, name, raw, "Programmed");
+    for raw in ["www", "equal"] {
+        let not = format!("False PDNSError: {missing}; it was programmed before");
+        assert_eq!(said("dnsrecordsets", "s", Some(raw)), not);
+    }
+    let zone = said("dnszones", "a", None);
+    assert_eq!(zone, format!("False PDNSError: Waiting for default records: {missing}"));
+}
