@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error as ThisError;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::page::{Item, Page};
+use super::page;
 use crate::api::object::ObjectKey;
 use crate::api::{GROUP, KIND_RECORD_SET, KIND_ZONE, VERSION};
 use crate::fence::{Fence, Shut};
@@ -53,6 +54,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// A good answer that cannot be decoded.
+    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+    fn unreadable(error: serde_json::Error) -> Error {
+        Error::Transport(error.to_string())
+    }
+
     /// The status, if the server gave one.
     #[must_use]
     pub fn code(&self) -> Option<u16> {
@@ -162,41 +169,55 @@ impl Client {
         self.kube.default_namespace()
     }
 
-    /// The complete list of a kind, each item handed to `each` page by page. `resourceVersion` is unset: the
+    /// The complete list of a kind, as `each` makes it of the items, page by page. `resourceVersion` is unset: the
     /// newest state, never a cache's.
     ///
     /// # Errors
     /// If any page fails, or the list expired (410) more than twice: then there is no list.
-    pub async fn list<T>(
+    pub async fn list<T: Send + 'static>(
         &self,
         plural: &str,
         namespace: Option<&str>,
-        each: impl Fn(&Value) -> Option<T>,
+        each: fn(&Value) -> Option<T>,
     ) -> Result<Vec<T>, Error> {
+        let collection = collection(plural, namespace);
         let mut restarts = 0;
-        'list: loop {
-            let mut out = Vec::new();
-            let mut token: Option<String> = None;
-            loop {
-                let mut params = ListParams::default().limit(PAGE);
-                params.continue_token.clone_from(&token);
-                let request = Request::new(collection(plural, namespace)).list(&params)?;
-                let page: Page = match self.send(request).await {
-                    Err(Error::Status { code: 410, .. }) if restarts < RESTARTS => {
-                        restarts += 1;
-                        continue 'list;
-                    }
-                    other => other?,
-                };
-                let items = page.items;
-                let items = items.ok_or_else(|| Error::Transport("a list without items".into()))?;
-                self.metrics.advance(items.len());
-                out.extend(items.iter().filter_map(|Item(object)| each(object)));
-                token = page.metadata.next.filter(|token| !token.is_empty());
-                if token.is_none() {
-                    return Ok(out);
-                }
+        loop {
+            match self.pages(&collection, each).await {
+                Err(Error::Status { code: 410, .. }) if restarts < RESTARTS => restarts += 1,
+                other => return other,
             }
+        }
+    }
+
+    /// Each page is decoded while the next one is fetched: the API server takes about as long for the one as we for the
+    /// other.
+    async fn pages<T: Send + 'static>(
+        &self,
+        collection: &str,
+        each: fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut out = Vec::new();
+        let mut decoding: Option<JoinHandle<_>> = None;
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = self.text(Request::new(collection).list(&params)?).await?;
+            params.continue_token = page::next(&page).map_err(Error::unreadable)?;
+            let more = params.continue_token.is_some();
+            let decode = move || page::items(&page, each).map_err(Error::unreadable);
+            let before = match decoding.take() {
+                Some(task) => task.await.map_err(|e| Error::Transport(e.to_string()))??,
+                None => Vec::new(),
+            };
+            self.metrics.advance(before.len());
+            out.extend(before);
+            if !more {
+                let last = decode()?;
+                self.metrics.advance(last.len());
+                out.extend(last);
+                return Ok(out);
+            }
+            decoding = Some(tokio::task::spawn_blocking(decode));
         }
     }
 
@@ -308,16 +329,21 @@ impl Client {
         answer
     }
 
-    /// Sends a read. It needs no time of the lease, but without the lease a pass is not to go on.
+    /// Sends a read and decodes its answer.
     async fn send<T: DeserializeOwned>(
         &self,
         request: axum::http::Request<Vec<u8>>,
     ) -> Result<T, Error> {
+        serde_json::from_str(&self.text(request).await?).map_err(Error::unreadable)
+    }
+
+    /// Sends a read. It needs no time of the lease, but without the lease a pass is not to go on.
+    async fn text(&self, request: axum::http::Request<Vec<u8>>) -> Result<String, Error> {
         if self.stop.is_cancelled() {
             return Err(Error::Stopping);
         }
         self.fence.held()?;
-        let answer = self.answer(request, REQUEST_TIMEOUT).await;
+        let answer = self.answered(request, REQUEST_TIMEOUT).await;
         self.metrics.moved();
         answer
     }
@@ -336,7 +362,15 @@ impl Client {
         request: axum::http::Request<Vec<u8>>,
         limit: Duration,
     ) -> Result<T, Error> {
-        let answer = tokio::time::timeout(limit, self.kube.request::<T>(request)).await;
+        serde_json::from_str(&self.answered(request, limit).await?).map_err(Error::unreadable)
+    }
+
+    async fn answered(
+        &self,
+        request: axum::http::Request<Vec<u8>>,
+        limit: Duration,
+    ) -> Result<String, Error> {
+        let answer = tokio::time::timeout(limit, self.kube.request_text(request)).await;
         Ok(answer.map_err(|_| Error::Transport("time-out".to_owned()))??)
     }
 }

@@ -7,30 +7,91 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A page of a list (the API's `List` kinds).
-#[derive(Debug, Deserialize)]
-pub(super) struct Page {
+/// The token of the page that follows the page of this text (of one of the API's `List` kinds); none after the last one. It
+/// stands behind the items, which are passed over: the next page can be on its way while they are decoded.
+///
+/// # Errors
+/// If it is no JSON object.
+pub(super) fn next(page: &str) -> Result<Option<String>, serde_json::Error> {
+    let page: Page = serde_json::from_str(page)?;
+    Ok(page.metadata.next.filter(|token| !token.is_empty()))
+}
+
+/// What `each` makes of the items of a page. Of one at a time there is more than its text.
+///
+/// # Errors
+/// If it is no list.
+pub(super) fn items<T>(
+    page: &str,
+    each: impl Fn(&Value) -> Option<T>,
+) -> Result<Vec<T>, serde_json::Error> {
+    let mut out = Vec::new();
+    let mut keep = |object: &Value| out.extend(each(object));
+    let mut from = serde_json::Deserializer::from_str(page);
+    let listed = from.deserialize_map(Members(&mut keep))?;
+    from.end()?;
+    if listed { Ok(out) } else { Err(serde_json::Error::missing_field("items")) }
+}
+
+#[derive(Deserialize)]
+struct Page {
     #[serde(default)]
-    pub(super) metadata: PageMeta,
-    /// Absent from what is no list.
-    pub(super) items: Option<Vec<Item>>,
+    metadata: PageMeta,
 }
 
-/// Where the next page is.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct PageMeta {
-    /// The token of the next page; none, or empty, after the last one.
+#[derive(Default, Deserialize)]
+struct PageMeta {
     #[serde(default, rename = "continue")]
-    pub(super) next: Option<String>,
+    next: Option<String>,
 }
 
-/// An object of the list: as it is, whatever that is, but for its `managedFields`.
-#[derive(Debug, PartialEq)]
-pub(super) struct Item(pub(super) Value);
+/// The members of a page; true if `items` is one of them.
+struct Members<'a>(&'a mut dyn FnMut(&Value));
 
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Item, D::Error> {
-        Part::Object.deserialize(from).map(Item)
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = bool;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of the API")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<bool, A::Error> {
+        let mut listed = false;
+        while let Some(name) = from.next_key::<String>()? {
+            if name == "items" {
+                from.next_value_seed(Items(self.0))?;
+                listed = true;
+            } else {
+                from.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(listed)
+    }
+}
+
+/// The items of a page, each as it is, whatever that is, but for its `managedFields`.
+struct Items<'a>(&'a mut dyn FnMut(&Value));
+
+impl<'de> DeserializeSeed<'de> for Items<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("items")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        while let Some(object) = from.next_element_seed(Part::Object)? {
+            (self.0)(&object);
+        }
+        Ok(())
     }
 }
 
@@ -152,7 +213,8 @@ mod tests {
     use super::*;
 
     fn item(value: &Value) -> Value {
-        serde_json::from_str::<Item>(&value.to_string()).unwrap().0
+        let page = json!({"items": [value], "metadata": {}}).to_string();
+        items(&page, |object| Some(object.clone())).unwrap().remove(0)
     }
 
     #[test]
@@ -194,14 +256,37 @@ mod tests {
 
     #[test]
     fn a_page_without_items_is_no_empty_list() {
-        let page = |text: &str| serde_json::from_str::<Page>(text);
-        assert!(page(r#"{"metadata": {}}"#).unwrap().items.is_none());
-        let last = page(r#"{"metadata": {"resourceVersion": "7"}, "items": []}"#).unwrap();
-        assert!(last.metadata.next.is_none() && last.items.is_some_and(|items| items.is_empty()));
-        assert_eq!(
-            page(r#"{"metadata": {"continue": "t"}, "items": [{}]}"#).unwrap().metadata.next,
-            Some("t".to_owned())
-        );
-        assert!(page("[]").is_err());
+        let items = |text: &str| items(text, |object| Some(object.clone()));
+        for no_list in [
+            "",
+            "[]",
+            "null",
+            r#"{"metadata": {}}"#,
+            r#"{"items": null}"#,
+            r#"{"items": {}}"#,
+            r#"{"items": [{}}"#,
+            r#"{"items": []} {"items": []}"#,
+        ] {
+            assert!(items(no_list).is_err(), "{no_list}");
+        }
+        assert_eq!(items(r#"{"items": [], "kind": ["any", {}]}"#).unwrap(), Vec::<Value>::new());
+        assert_eq!(items(r#"{"items": [7, {"a": 1}]}"#).unwrap(), [json!(7), json!({"a": 1})]);
+    }
+
+    #[test]
+    fn the_next_page_is_told_before_or_behind_the_items() {
+        for (text, token) in [
+            (
+                r#"{"items": [{"metadata": {"continue": "no"}}], "metadata": {"continue": "t"}}"#,
+                Some("t"),
+            ),
+            (r#"{"metadata": {"continue": "t"}, "items": [{}]}"#, Some("t")),
+            (r#"{"metadata": {"continue": "", "resourceVersion": "7"}, "items": []}"#, None),
+            (r#"{"metadata": {"continue": null}}"#, None),
+            (r#"{"items": []}"#, None),
+        ] {
+            assert_eq!(next(text).unwrap().as_deref(), token, "{text}");
+        }
+        assert!(next("[").is_err());
     }
 }
