@@ -108,10 +108,10 @@ impl Bare {
         loop {
             let request = http::Request::get(&next).body(Vec::new()).unwrap();
             let text = self.kube.request_text(request).await.unwrap();
-            // Only the beginning of a list has it.
-            let head = text.get(..2000.min(text.len())).unwrap_or(&text);
+            // Lists of custom resources have it at their end.
+            let end = text.get(text.len().saturating_sub(2000)..).unwrap_or(&text);
             let token =
-                head.split_once("\"continue\":\"").and_then(|(_, rest)| rest.split_once('"'));
+                end.split_once("\"continue\":\"").and_then(|(_, rest)| rest.split_once('"'));
             let Some((token, _)) = token.filter(|(token, _)| !token.is_empty()) else { return };
             next = format!("{path}&continue={token}");
         }

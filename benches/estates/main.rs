@@ -16,6 +16,7 @@ mod edits;
 mod outage;
 mod report;
 mod size;
+mod split;
 mod subject;
 #[path = "../../tests/support/mod.rs"]
 mod support;
@@ -24,8 +25,18 @@ mod whole;
 use report::Report;
 
 /// Parts by name, in the order in which they run.
-const GOALS: [&str; 9] =
-    ["whole", "edit", "edits", "fresh", "large-set", "mass-delete", "outage", "memory", "scale"];
+const GOALS: [&str; 10] = [
+    "whole",
+    "edit",
+    "edits",
+    "fresh",
+    "large-set",
+    "mass-delete",
+    "outage",
+    "split",
+    "memory",
+    "scale",
+];
 
 #[tokio::main]
 async fn main() {
@@ -43,6 +54,7 @@ async fn main() {
             "large-set" => size::large_set(&mut report).await,
             "mass-delete" => size::mass_delete(&mut report).await,
             "outage" => outage::outage(&mut report).await,
+            "split" => split::split(&mut report).await,
             "memory" => size::memory(&mut report).await,
             _ => size::scale(&mut report).await,
         }

@@ -150,19 +150,22 @@ pub async fn memory(report: &mut Report) {
 /// Zones, with one record set of ten names each.
 const SIZES: [usize; 3] = [100, 1000, 10_000];
 
+/// So many zones, each with one record set of ten names, whose names begin with `prefix`.
+pub async fn zones_of_ten(estate: &Estate, prefix: &str, zones: usize) {
+    let made = (0..zones).map(|z| async move {
+        let name = format!("{prefix}{z}");
+        estate.zone(&name, &format!("{name}.example")).await;
+        estate.set(&name, &name, "A", records("", 10, "192.0.2.1")).await;
+    });
+    stream::iter(made).buffer_unordered(16).collect::<()>().await;
+}
+
 /// 1,000, 10,000 and 100,000 RRsets.
 pub async fn scale(report: &mut Report) {
     let mut points = Vec::new();
     for zones in SIZES {
         let estate = Estate::new("bench").await;
-        let made = (0..zones).map(|z| {
-            let (estate, name) = (&estate, format!("z{z}"));
-            async move {
-                estate.zone(&name, &format!("{name}.example")).await;
-                estate.set(&name, &name, "A", records("", 10, "192.0.2.1")).await;
-            }
-        });
-        stream::iter(made).buffer_unordered(16).collect::<()>().await;
+        zones_of_ten(&estate, "z", zones).await;
         let daemon = Subject::start(&estate, "1h", &[]).await;
         let first = daemon.passes().await[0].1;
         let (_, peak) = daemon.memory();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::apiserver::ApiServer;
 use crate::support::daemon::{self, ConfigFile, Running};
 use crate::support::estate::Estate;
+use crate::support::pdns::Pdns;
 use crate::support::recorder::Request;
 
 /// Requests a second that the limits allow, and at once.
@@ -36,6 +37,13 @@ impl Subject {
         let api = ApiServer::shared();
         let config = ConfigFile::direct(api.kubeconfig(), &estate.pdns, "test", &estate.namespace);
         Subject::run(config, interval, more).await
+    }
+
+    /// One of several owners on another estate's PowerDNS.
+    pub async fn owner(estate: &Estate, pdns: &Pdns, owner: &str) -> Subject {
+        let api = ApiServer::shared();
+        let config = ConfigFile::direct(api.kubeconfig(), pdns, owner, &estate.namespace);
+        Subject::run(config, "1h", &[]).await
     }
 
     /// The same behind the recording proxies.
