@@ -268,6 +268,18 @@ fn a_repointed_set_leaves_its_old_zone() {
     assert_eq!(plan.sets["u-s"].blocked.as_deref(), Some("zone a.test.: it answers 500"));
 }
 
+/// The same where the new zone is not served: what is in the old one is lost all the same.
+#[test]
+fn a_set_that_was_repointed_to_a_zone_that_waits_leaves_its_old_zone_too() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.zone("b", "b.test", "missing");
+    scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+    scene.rest();
+    scene.edit("dnsrecordsets", "s", |set| set["spec"]["dnsZoneRef"]["name"] = json!("b"));
+    assert_eq!(changes(&scene.plan()), ["delete a.test. www.a.test. A"]);
+}
+
 /// An original that has a shadow in this very list is no input, nor are its sets. Anybody may write such a mark, so it
 /// counts only in a namespace that the replicator makes, and against nobody who has something to lose.
 #[test]
