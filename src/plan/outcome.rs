@@ -138,7 +138,7 @@ pub struct ZoneApplied {
     pub step_acked: bool,
     /// Names that were being sent when the server went away.
     pub crashed: BTreeSet<Name>,
-    /// PowerDNS said that it has no such zone: it went after it was read.
+    /// PowerDNS said that it has no such zone, in this pass or in the one that is remembered: it went after it was read.
     pub vanished: bool,
 }
 

@@ -114,6 +114,8 @@ impl Task<'_> {
         if plan.step != ZoneStep::Keep {
             self.out.zone = Some(again(before.zone.as_ref()));
         }
+        // A server that shows a zone and misses it at each write would have it come and go in the statuses.
+        self.out.vanished = before.vanished;
         self.out.remembered = true;
     }
 

@@ -100,6 +100,25 @@ fn somebody_who_asks_has_everything_tried_again() {
     assert!(writes(&rig).join(" ").contains(REFUSED), "{:#?}", writes(&rig));
 }
 
+/// What is shown and missed in turns does not come and go in the statuses.
+#[test]
+fn a_zone_that_is_missed_at_each_write_says_the_same_meanwhile() {
+    let rig = rig(&[("a", "192.0.2.1"), ("b", "192.0.2.2")]);
+    settle(&rig);
+    edit(&rig, &[("a", "192.0.2.3"), ("b", "192.0.2.2")]);
+    rig.disturb(Some((Trouble::Missed, 0)));
+    rig.pass();
+    let missed = said(&rig, "b");
+    assert!(missed.1.contains("could not be found"), "{missed:?}");
+    rig.pass();
+    assert_eq!(writes(&rig), [] as [String; 0]);
+    assert_eq!(said(&rig, "b"), missed);
+    rig.disturb(None);
+    rig.forget();
+    settle(&rig);
+    assert!(said(&rig, "b").0);
+}
+
 #[test]
 fn a_zone_that_fails_is_left_alone_and_says_the_same_meanwhile() {
     let rig = rig(&[("a", "192.0.2.1"), ("b", "192.0.2.2")]);

@@ -24,6 +24,8 @@ pub enum Trouble {
     Killed,
     /// PowerDNS answers 500 to every write.
     PowerDnsDown,
+    /// It answers to every write that there is no such zone.
+    Missed,
     /// The API server answers 500 to every write.
     ClusterDown,
     /// The one write to PowerDNS is carried out and answered with 500.
@@ -194,6 +196,9 @@ impl World {
             }
             Some((Trouble::ClusterDown, _)) if method != "GET" && to_pdns.is_none() => {
                 return failed;
+            }
+            Some((Trouble::Missed, _)) if method != "GET" && to_pdns.is_some() => {
+                return (404, json!({"error": "Not Found"}));
             }
             Some((Trouble::AnswerLost, at)) => {
                 lost = method != "GET" && to_pdns.is_some() && self.writes.len() == at + 1;

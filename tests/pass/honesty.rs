@@ -37,6 +37,14 @@ fn all(message: &str) -> Says {
     Says { zone: zone_waits(message), names: names.collect() }
 }
 
+/// Nothing is served where there is no zone.
+fn gone() -> Says {
+    let mut says = all(GONE);
+    let before = format!("{GONE}; it was programmed before");
+    says.names.insert(OLD.into(), said("False", "PDNSError", &before));
+    says
+}
+
 /// One host alone says it.
 fn one(reason: &str, message: &str) -> Says {
     let mut says = everything();
@@ -101,7 +109,7 @@ async fn whatever_befalls_a_write_is_said_and_never_called_programmed() {
     let lost = |how: &str| failed(&format!("no answer from PowerDNS ({how})"));
     let rows = vec![
         write("w-401", error("w-401", 401), all(&failed("PowerDNS refused the API key")), 1..=1),
-        write("w-404", error("w-404", 404), all(GONE), 1..=1),
+        write("w-404", error("w-404", 404), gone(), 1..=1),
         write("w-404-page", page("w-404-page", 404), foreign(404), 1..=1),
         write("w-404-empty", Action::Text(404, String::new()), foreign(404), 1..=1),
         write("w-302", Action::Redirect, foreign(302), 1..=1),
