@@ -69,8 +69,9 @@ async fn many_sets(estate: &Estate) -> Vec<Value> {
     stream::iter(sets).buffered(8).collect().await
 }
 
-async fn delete(estate: &Estate, sets: &[Value]) {
-    let deletes = sets.iter().map(|set| objects::delete(&estate.client, set));
+/// Deletes objects, side by side.
+pub async fn delete(estate: &Estate, objects: &[Value]) {
+    let deletes = objects.iter().map(|object| objects::delete(&estate.client, object));
     stream::iter(deletes).buffer_unordered(8).collect::<()>().await;
 }
 

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use futures::stream::{self, StreamExt};
 use serde_json::json;
 
 use crate::report::Report;
-use crate::size::zones_of_ten;
-use crate::subject::Subject;
+use crate::size::{delete, zones_of_ten};
+use crate::subject::{Counters, Subject};
 use crate::support::estate::Estate;
 use crate::support::objects;
 use crate::whole::serials;
@@ -53,7 +52,7 @@ pub async fn split(report: &mut Report) {
     let steady = tokio::join!(a.pass_time("", 3), b.pass_time("", 3));
     for (daemon, before) in daemons.iter().zip(written) {
         let after = daemon.counters().await;
-        let writes = |c: &crate::subject::Counters| c.powerdns_writes + c.kubernetes_writes;
+        let writes = |c: &Counters| c.powerdns_writes + c.kubernetes_writes;
         assert!(writes(&after) - writes(&before) < 1.0, "one touches what is the other's");
     }
     assert_eq!(serials(&one).await, read, "a serial moved");
@@ -64,8 +63,7 @@ pub async fn split(report: &mut Report) {
 
     for plural in ["dnsrecordsets", "dnszones"] {
         let gone = objects::list(&two.client, &two.namespace, plural).await;
-        let deletes = gone.iter().map(|object| objects::delete(&two.client, object));
-        stream::iter(deletes).buffer_unordered(8).collect::<()>().await;
+        delete(&two, &gone).await;
     }
     b.pass("").await;
     a.pass("").await;

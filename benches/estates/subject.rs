@@ -31,19 +31,19 @@ pub struct Counters {
     pub kubernetes_writes: f64,
 }
 
+fn direct(estate: &Estate, pdns: &Pdns, owner: &str) -> ConfigFile {
+    ConfigFile::direct(ApiServer::shared().kubeconfig(), pdns, owner, &estate.namespace)
+}
+
 impl Subject {
     /// Beside an estate, past the proxies. It makes a pass when it is asked to, and each `interval`.
     pub async fn start(estate: &Estate, interval: &str, more: &[(&str, Value)]) -> Subject {
-        let api = ApiServer::shared();
-        let config = ConfigFile::direct(api.kubeconfig(), &estate.pdns, "test", &estate.namespace);
-        Subject::run(config, interval, more).await
+        Subject::run(direct(estate, &estate.pdns, "test"), interval, more).await
     }
 
     /// One of several owners on another estate's PowerDNS.
     pub async fn owner(estate: &Estate, pdns: &Pdns, owner: &str) -> Subject {
-        let api = ApiServer::shared();
-        let config = ConfigFile::direct(api.kubeconfig(), pdns, owner, &estate.namespace);
-        Subject::run(config, "1h", &[]).await
+        Subject::run(direct(estate, pdns, owner), "1h", &[]).await
     }
 
     /// The same behind the recording proxies.
