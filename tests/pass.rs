@@ -42,6 +42,8 @@ mod honesty;
 mod huge;
 #[path = "pass/identity.rs"]
 mod identity;
+#[path = "pass/lists.rs"]
+mod lists;
 #[path = "pass/migration.rs"]
 mod migration;
 #[path = "pass/outages.rs"]

@@ -198,23 +198,22 @@ impl Client {
         each: fn(&Value) -> Option<T>,
     ) -> Result<Vec<T>, Error> {
         let mut out = Vec::new();
-        let mut decoding: Option<JoinHandle<_>> = None;
+        let mut keep = |items: Vec<T>| {
+            self.metrics.advance(items.len());
+            out.extend(items);
+        };
+        let mut decoding: Option<JoinHandle<Result<Vec<T>, Error>>> = None;
         let mut params = ListParams::default().limit(PAGE);
         loop {
             let page = self.text(Request::new(collection).list(&params)?).await?;
             params.continue_token = page::next(&page).map_err(Error::unreadable)?;
             let more = params.continue_token.is_some();
             let decode = move || page::items(&page, each).map_err(Error::unreadable);
-            let before = match decoding.take() {
-                Some(task) => task.await.map_err(|e| Error::Transport(e.to_string()))??,
-                None => Vec::new(),
-            };
-            self.metrics.advance(before.len());
-            out.extend(before);
+            if let Some(task) = decoding.take() {
+                keep(task.await.map_err(|e| Error::Transport(e.to_string()))??);
+            }
             if !more {
-                let last = decode()?;
-                self.metrics.advance(last.len());
-                out.extend(last);
+                keep(decode()?);
                 return Ok(out);
             }
             decoding = Some(tokio::task::spawn_blocking(decode));
