@@ -258,6 +258,7 @@ async fn a_zone_that_goes_between_reading_and_writing_is_said_to_be_missing_and_
     estate.once().await;
     estate.edit(&pair.set, json!({"records": a_records(&[("www", "192.0.2.2")])})).await;
     let patch = |r: &Request| r.server == Server::PowerDns && r.method == "PATCH";
+    estate.recorder.clear();
     estate.recorder.next(patch, Action::Delay(Duration::from_millis(500)));
     let deleted = async {
         let sent = || async { estate.recorder.requests().iter().any(patch).then_some(()) };
