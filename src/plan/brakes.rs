@@ -15,6 +15,7 @@ use super::change::{Change, DeleteReason};
 use super::guard::hold_name;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::release::Released;
+use super::sets::is_zone;
 use super::snapshot::Snapshot;
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -107,24 +108,10 @@ type Key = (Name, Name, RecordType);
 
 /// Holds what the brakes do not let through, except what `released` covers.
 pub fn brake(mut plan: Plan, snapshot: &Snapshot, brakes: Brakes, released: &Released) -> Plan {
-    if !brakes.deletes {
+    if brakes.deletes {
+        hold_deletes(&mut plan, snapshot, brakes, released);
+    } else {
         hold_all(&mut plan);
-        return plan;
-    }
-    for (hold, keys) in deletes_held(&plan, snapshot, brakes) {
-        if let Some(hold) = plan.held(hold, released) {
-            let renames = renames(&plan, &keys);
-            hold_keys(&mut plan, &keys, &hold.why);
-            hold_keys(&mut plan, &renames, &hold.why);
-            concern(&mut plan, &hold);
-            plan.holds.push(hold);
-        }
-    }
-    if let Some(hold) = orphans_held(&plan, snapshot).and_then(|hold| plan.held(hold, released)) {
-        for name in &hold.zones {
-            hold_zone(&mut plan, name, &hold.why);
-        }
-        plan.holds.push(hold);
     }
     if let Some(hold) = missing(&plan, snapshot).and_then(|hold| plan.held(hold, released)) {
         hold_missing(&mut plan, &hold);
@@ -132,6 +119,24 @@ pub fn brake(mut plan: Plan, snapshot: &Snapshot, brakes: Brakes, released: &Rel
         plan.holds.push(hold);
     }
     plan
+}
+
+fn hold_deletes(plan: &mut Plan, snapshot: &Snapshot, brakes: Brakes, released: &Released) {
+    for (hold, keys) in deletes_held(plan, snapshot, brakes) {
+        if let Some(hold) = plan.held(hold, released) {
+            let renames = renames(plan, &keys);
+            hold_keys(plan, &keys, &hold.why);
+            hold_keys(plan, &renames, &hold.why);
+            concern(plan, &hold);
+            plan.holds.push(hold);
+        }
+    }
+    if let Some(hold) = orphans_held(plan, snapshot).and_then(|hold| plan.held(hold, released)) {
+        for name in &hold.zones {
+            hold_zone(plan, name, &hold.why);
+        }
+        plan.holds.push(hold);
+    }
 }
 
 impl Plan {
@@ -358,8 +363,16 @@ fn hold_missing(plan: &mut Plan, hold: &Hold) {
             deletion.held = Some(hold.why.clone());
         }
     }
+    // A set names every zone that it may have something in. One that is not known may be any.
+    let there = plan.objects.iter().filter_map(|(uid, o)| Some((uid, o.domain.as_ref()?)));
+    let there = there.filter(|(_, domain)| !hold.zones.contains(*domain)).map(|(uid, _)| uid);
+    let there: BTreeSet<String> = there.cloned().collect();
     for set in plan.sets.values_mut().filter(|s| s.going) {
-        set.blocked.get_or_insert_with(|| hold.why.clone());
+        let home_is_missing = set.home.as_ref().is_some_and(|home| hold.zones.contains(home));
+        let mut zones = set.meta.owners.iter().filter(|o| is_zone(o)).peekable();
+        if home_is_missing || zones.peek().is_none() || zones.any(|o| !there.contains(&o.uid)) {
+            set.blocked.get_or_insert_with(|| hold.why.clone());
+        }
     }
 }
 

@@ -323,15 +323,16 @@ fn a_zone_without_name_servers_is_known_by_its_hold() {
 
 #[test]
 fn what_is_missing_proves_nothing() {
-    let mut scene = scene(&[("a", 2), ("b", 1), ("c", 1), ("d", 1)]);
+    let mut scene = scene(&[("a", 2), ("b", 1), ("c", 1), ("d", 1), ("e", 1)]);
     for apex in ["a.test.", "b.test.", "c.test."] {
         scene.world.pdns.zones.remove(apex);
     }
     scene.delete("dnszones", "b");
     scene.delete("dnsrecordsets", "a-0");
     scene.delete("dnszones", "d");
+    scene.delete("dnsrecordsets", "e-0");
     let plan = braked(&scene, OPEN);
-    let why = "3 of 4 zones are missing from PowerDNS";
+    let why = "3 of 5 zones are missing from PowerDNS";
     assert_eq!(whys(&plan), [why]);
     assert_eq!(plan.zones[&crate::scenario::name("a.test.")].withheld.as_deref(), Some(why));
     let held = |uid: &str| plan.objects[uid].deletion.as_ref().unwrap().held.clone();
@@ -340,8 +341,24 @@ fn what_is_missing_proves_nothing() {
     assert_eq!(plan.sets["u-a-1"].blocked, None);
     scene.carry_out(&plan);
     assert!(finalized(&scene, "dnsrecordsets", "a-0") && finalized(&scene, "dnszones", "b"));
+    // What has to do with the others alone ends as ever.
+    assert!(!finalized(&scene, "dnsrecordsets", "e-0"));
+    assert_eq!(scene.plan().zones[&crate::scenario::name("e.test.")].carried.len(), 0);
     // It goes on being known that they were there, and the hold with it.
     assert_eq!(braked(&scene, OPEN).holds.len(), 1);
+}
+
+/// The switch for an incident lets nothing through that the brakes hold: an empty server stays as it is.
+#[test]
+fn with_deletes_off_what_is_missing_proves_nothing_either() {
+    let mut scene = scene(&[("a", 1), ("b", 1), ("c", 1)]);
+    scene.world.pdns.zones.clear();
+    scene.delete("dnszones", "b");
+    let plan = braked(&scene, Brakes { deletes: false, ..OPEN });
+    assert_eq!(whys(&plan), ["3 of 3 zones are missing from PowerDNS"]);
+    scene.carry_out(&plan);
+    assert!(scene.world.pdns.zones.is_empty());
+    assert!(finalized(&scene, "dnszones", "b") && finalized(&scene, "dnsrecordsets", "b-0"));
 }
 
 #[test]

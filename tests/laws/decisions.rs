@@ -5,7 +5,7 @@ use dns_syncd::api::FINALIZER_RECORD_SET;
 use serde_json::json;
 
 use crate::model::Comment;
-use crate::scene::{Scene, changes, note, uid};
+use crate::scene::{Scene, changes, finalized, note, uid};
 
 const CONFLICT: &str = "False Conflict: A conflicting record already exists for this name. Remove the existing record and try again: ";
 
@@ -331,4 +331,21 @@ fn a_set_that_ends_where_it_has_not_arrived_takes_nothing_from_there() {
         scene.delete("dnsrecordsets", "s");
         assert_eq!(changes(&scene.plan()), Vec::<String>::new(), "{class}");
     }
+}
+
+/// Name servers at an apex stay; of a set that declared what its class has, the note goes with it, and its finalizer.
+#[test]
+fn a_set_that_declares_what_its_class_has_goes() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    let servers = [("@", "ns1.example.net."), ("@", "ns2.example.net.")];
+    scene.set("ns", "a", "NS", &servers);
+    scene.rest();
+    let apex = ("a.test.".to_owned(), "NS".to_owned());
+    let noted = |scene: &mut Scene| scene.pdns("a.test.").rrsets[&apex].comments.len();
+    assert_eq!(noted(&mut scene), 1);
+    scene.delete("dnsrecordsets", "ns");
+    scene.rest();
+    assert!(!finalized(&scene, "dnsrecordsets", "ns"));
+    assert_eq!(noted(&mut scene), 0);
 }

@@ -256,14 +256,15 @@ async fn a_paused_set_at_the_apex_does_not_make_a_zone_without_ns() {
 /// What a previous owner id noted is migrated wherever it stands, or it becomes another owner's the day that the old id is
 /// taken out of the configuration.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apex_that_a_set_of_the_previous_owner_left_is_migrated_too() {
+async fn what_stays_of_the_previous_owner_is_migrated_too() {
     let estate = Estate::noted("left").await;
     let zone = estate.zone("z", "left.example").await;
-    let soa =
-        json!([{"name": "@", "soa": {"mname": "ns1.example.net", "rname": "h.left.example"}}]);
-    let soa = estate.set("soa", "z", "SOA", soa).await;
+    let gone = estate.a("gone", "z", &[("gone", "192.0.2.1")]).await;
     estate.once().await;
-    estate.delete(&soa).await;
+    objects::patch(&estate.client, &gone, &json!({"metadata": {"finalizers": null}})).await;
+    estate.delete(&gone).await;
+    let edited = json!({"rrsets": [rr("gone.left.example.", "192.0.2.66")]});
+    assert_eq!(estate.pdns.patch("left.example", &edited).await.0, 204);
     estate.once().await;
     let estate = estate
         .reconfigured("ownerId", json!("new"))

@@ -1,6 +1,6 @@
 //! What becomes of a stored RRset that no admitted claim covers: whose it is, and on what ground it goes.
 
-use super::super::change::{DeleteReason, Party};
+use super::super::change::{Change, DeleteReason, Party};
 use super::super::claims::Claim;
 use super::super::note::{Note, Writer};
 use super::super::sets::Hold;
@@ -77,6 +77,34 @@ impl<'v> Decision<'v, '_> {
             return None;
         }
         Some((Party { uid: note.uid.clone(), key }, DeleteReason::Implicit))
+    }
+
+    /// SOA and NS at the apex never go. What a record set had written there loses its note once that set has done with it.
+    pub(super) fn forget_at_apex(&mut self, claims: &[Claim<'v>]) {
+        for rtype in [RecordType::Soa, RecordType::Ns] {
+            let Some(Here { writer: Writer::Ours(note), .. }) = self.here.get(&rtype) else {
+                continue;
+            };
+            let Ok(key) = note.object.parse::<ObjectKey>() else { continue };
+            let claimed = claims.iter().any(|c| c.rtype == rtype);
+            if self.name != self.view.zone || claimed || !self.is_done_with(rtype, note, &key) {
+                continue;
+            }
+            let by = Party { uid: note.uid.clone(), key };
+            if let Some(comments) = self.comments(rtype, None) {
+                self.out.change.types.entry(rtype).or_insert(Change::Adopt { comments, by });
+            }
+        }
+    }
+
+    fn is_done_with(&self, rtype: RecordType, note: &Note, key: &ObjectKey) -> bool {
+        let Some(writer) = self.view.sets.get(note.uid.as_str()) else {
+            return self.view.holder.is_some() && !self.guarded(key);
+        };
+        match writer.hold(self.view.zone, self.view.holder, self.name, rtype) {
+            Hold::Going | Hold::Lost | Hold::Retyped => true,
+            Hold::Declared | Hold::Unknown => false,
+        }
     }
 
     /// A record set whose spec is only partly known may declare what is here: nothing implicit goes.

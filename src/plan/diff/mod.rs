@@ -75,6 +75,7 @@ pub(super) fn decide_name(
     decision.write_accepted();
     decision.write_from_class(from_class);
     decision.sweep(claims, from_class);
+    decision.forget_at_apex(claims);
     decision.rename_owner();
     decision.out
 }
