@@ -152,9 +152,9 @@ impl Offline {
 
     fn decide(&self, snapshot: &Snapshot, memory: &Memory, released: &Released) -> Plan {
         let plan = plan::decide(snapshot, memory, &self.policy);
+        let plan = plan::brake(plan, snapshot, self.policy.brakes, released);
         let evidence = self.evidence(&plan);
-        let plan = plan::confirm(plan, &evidence);
-        plan::brake(plan, snapshot, self.policy.brakes, released)
+        plan::confirm(plan, &evidence)
     }
 
     /// The manifests are complete, so what is not among them is gone.

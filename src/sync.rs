@@ -96,9 +96,9 @@ impl Syncer {
         let versions = Versions::default();
 
         let plan = plan::decide(&snapshot, &memory, &self.policy);
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
         let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
-        let plan = plan::confirm(plan, &evidence);
-        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
+        let mut plan = plan::confirm(plan, &evidence);
         let version = snapshot.server.capabilities.map(|c| c.version);
         memory.recall(&mut plan, version, self.now());
         let target = Target {
@@ -158,9 +158,9 @@ impl Syncer {
     pub async fn plan(&self) -> Result<(Snapshot, Plan), cluster::Error> {
         let (snapshot, _) = self.gather(&Memory::default(), 0).await?;
         let plan = plan::decide(&snapshot, &Memory::default(), &self.policy);
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &Released::default());
         let evidence: Evidence = cluster::ask(&self.cluster, &plan).await;
         let plan = plan::confirm(plan, &evidence);
-        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &Released::default());
         Ok((snapshot, plan))
     }
 
@@ -172,9 +172,9 @@ impl Syncer {
         let memory = self.memory.lock().await;
         let (snapshot, _) = self.gather(&memory, 0).await?;
         let plan = plan::decide(&snapshot, &memory, &self.policy);
+        let plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
         let evidence = cluster::ask(&self.cluster, &plan).await;
-        let plan = plan::confirm(plan, &evidence);
-        let mut plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
+        let mut plan = plan::confirm(plan, &evidence);
         let version = snapshot.server.capabilities.map(|c| c.version);
         memory.recall(&mut plan, version, self.now());
         Ok(Document::of(&plan, snapshot.dialect()))

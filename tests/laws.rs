@@ -49,6 +49,8 @@ mod holds;
 mod importing;
 #[path = "laws/lessons.rs"]
 mod lessons;
+#[path = "laws/missing.rs"]
+mod missing;
 #[path = "support/model.rs"]
 mod model;
 #[path = "laws/oracle.rs"]

@@ -120,6 +120,10 @@ fn collection(plural: &str, namespace: Option<&str>) -> String {
     }
 }
 
+fn crd_name(plural: &str) -> String {
+    format!("{plural}.{GROUP}")
+}
+
 /// The URL path of the events of a namespace.
 fn events(namespace: &str) -> String {
     format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events")
@@ -225,12 +229,25 @@ impl Client {
     /// # Errors
     /// If it is, or cannot be read.
     pub async fn check_crd(&self, plural: &str) -> Result<(), Error> {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let name = format!("{plural}.{GROUP}");
-        let request = Request::new(path).get(&name, &kube::core::params::GetParams::default())?;
-        let crd: Value = self.send(request).await?;
+        let crd = self.crd(plural).await?;
         let deleted = crd.get("metadata").and_then(|m| m.get("deletionTimestamp"));
+        let name = crd_name(plural);
         if deleted.is_some() { Err(Error::CrdTerminating(name)) } else { Ok(()) }
+    }
+
+    /// Whether the API server itself says that there is no such CRD: its 404 names what it has not found, and that of
+    /// whatever stands before it does not.
+    pub async fn has_no_crd(&self, plural: &str) -> bool {
+        match self.crd(plural).await {
+            Err(Error::Status { code: 404, message }) => message.contains(&crd_name(plural)),
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    async fn crd(&self, plural: &str) -> Result<Value, Error> {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let params = kube::core::params::GetParams::default();
+        self.send(Request::new(path).get(&crd_name(plural), &params)?).await
     }
 
     /// One object as it is now.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::client::{Client, Error};
 use crate::api::object::{Class, RecordSet, Zone};
 use crate::metrics::Stage;
@@ -37,18 +39,23 @@ pub async fn snapshot(client: &Client, namespaces: &BTreeSet<String>) -> Result<
 pub async fn remains(client: &Client, namespaces: &BTreeSet<String>) -> Result<Cluster, Error> {
     let mut cluster = Cluster::default();
     for place in &places(namespaces) {
-        let listed = client.list("dnsrecordsets", *place, RecordSet::decode).await;
-        cluster.sets.extend(without_crd(listed)?);
-        let listed = client.list("dnszones", *place, Zone::decode).await;
-        cluster.zones.extend(without_crd(listed)?);
+        cluster.sets.extend(left(client, "dnsrecordsets", *place, RecordSet::decode).await?);
+        cluster.zones.extend(left(client, "dnszones", *place, Zone::decode).await?);
     }
-    cluster.classes = without_crd(client.list("dnszoneclasses", None, Class::decode).await)?;
+    cluster.classes = left(client, "dnszoneclasses", None, Class::decode).await?;
     Ok(cluster)
 }
 
-fn without_crd<T>(listed: Result<Vec<T>, Error>) -> Result<Vec<T>, Error> {
-    match listed {
-        Err(error) if error.code() == Some(404) => Ok(Vec::new()),
+async fn left<T: Send + 'static>(
+    client: &Client,
+    plural: &str,
+    place: Option<&str>,
+    each: fn(&Value) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    match client.list(plural, place, each).await {
+        Err(error) if error.code() == Some(404) && client.has_no_crd(plural).await => {
+            Ok(Vec::new())
+        }
         other => other,
     }
 }

@@ -15,7 +15,7 @@ use super::change::{Change, DeleteReason};
 use super::guard::hold_name;
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::release::Released;
-use super::sets::is_zone;
+use super::sets::{is_zone, was_programmed};
 use super::snapshot::Snapshot;
 use super::zone_plan::ZoneStep;
 use super::zones::Standing;
@@ -113,8 +113,9 @@ pub fn brake(mut plan: Plan, snapshot: &Snapshot, brakes: Brakes, released: &Rel
     } else {
         hold_all(&mut plan);
     }
-    if let Some(hold) = missing(&plan, snapshot).and_then(|hold| plan.held(hold, released)) {
-        hold_missing(&mut plan, &hold);
+    let missing = missing(&plan, snapshot, released);
+    if let Some(hold) = missing.and_then(|hold| plan.held(hold, released)) {
+        hold_missing(&mut plan, snapshot, &hold);
         concern(&mut plan, &hold);
         plan.holds.push(hold);
     }
@@ -326,14 +327,17 @@ fn hold_zone(plan: &mut Plan, name: &Name, why: &str) {
 
 /// Half of the zones that were there, and at least three, are not in PowerDNS any more: that is a lost
 /// database, or the wrong server, before it is the truth.
-fn missing(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
+fn missing(plan: &Plan, snapshot: &Snapshot, released: &Released) -> Option<Hold> {
     let listed = snapshot.server.zones.as_ref().ok()?;
     let held =
         |o: &ObjectPlan| o.status.conditions.iter().any(|c| c.reason == reason::DELETION_HELD);
-    let known = plan.objects.values().filter(|o| {
-        matches!(o.standing, Standing::Served | Standing::Terminating)
-            && (!o.status.nameservers.is_empty() || held(o))
-    });
+    // What we deleted ourselves is not missing, whether its DNSZone is let go by now or waits for something else.
+    let ours = |o: &ObjectPlan| match &o.deletion {
+        Some(_) => !o.domain.as_ref().is_some_and(|domain| released.expects(domain)),
+        None => o.standing == Standing::Served,
+    };
+    let known = plan.objects.values();
+    let known = known.filter(|o| ours(o) && (!o.status.nameservers.is_empty() || held(o)));
     let domains: BTreeSet<&Name> = known.filter_map(|o| o.domain.as_ref()).collect();
     let missing: BTreeSet<Name> =
         domains.iter().filter(|d| !listed.contains_key(**d)).map(|d| (*d).clone()).collect();
@@ -346,7 +350,8 @@ fn missing(plan: &Plan, snapshot: &Snapshot) -> Option<Hold> {
 }
 
 /// Nothing is created anew, and nothing is let go because it is absent.
-fn hold_missing(plan: &mut Plan, hold: &Hold) {
+fn hold_missing(plan: &mut Plan, snapshot: &Snapshot, hold: &Hold) {
+    let listed = |name: &Name| snapshot.server.zones.as_ref().is_ok_and(|z| z.contains_key(name));
     for name in &hold.zones {
         let names: Vec<Name> =
             plan.zones.get(name).into_iter().flat_map(|z| z.names.keys().cloned()).collect();
@@ -360,18 +365,26 @@ fn hold_missing(plan: &mut Plan, hold: &Hold) {
     for object in plan.objects.values_mut() {
         let concerned = object.domain.as_ref().is_some_and(|d| hold.zones.contains(d));
         if let Some(deletion) = object.deletion.as_mut().filter(|_| concerned) {
-            deletion.held = Some(hold.why.clone());
+            deletion.held = Some(hold.message());
         }
     }
     // A set names every zone that it may have something in. One that is not known may be any.
-    let there = plan.objects.iter().filter_map(|(uid, o)| Some((uid, o.domain.as_ref()?)));
-    let there = there.filter(|(_, domain)| !hold.zones.contains(*domain)).map(|(uid, _)| uid);
-    let there: BTreeSet<String> = there.cloned().collect();
-    for set in plan.sets.values_mut().filter(|s| s.going) {
-        let home_is_missing = set.home.as_ref().is_some_and(|home| hold.zones.contains(home));
+    let there = plan.objects.iter().filter(|(_, o)| o.domain.as_ref().is_some_and(listed));
+    let there: BTreeSet<String> = there.map(|(uid, _)| uid.clone()).collect();
+    for set in plan.sets.values_mut() {
+        let homeless = set.home.as_ref().is_some_and(|home| !listed(home));
         let mut zones = set.meta.owners.iter().filter(|o| is_zone(o)).peekable();
-        if home_is_missing || zones.peek().is_none() || zones.any(|o| !there.contains(&o.uid)) {
-            set.blocked.get_or_insert_with(|| hold.why.clone());
+        let anywhere = zones.peek().is_none() || zones.any(|o| !there.contains(&o.uid));
+        if set.going && (homeless || anywhere) {
+            set.blocked.get_or_insert_with(|| hold.message());
+        }
+        if homeless && set.speaks_here {
+            let names = set.status.names.iter().filter(|n| was_programmed(n));
+            let lost = names.filter(|n| !set.raws.contains_key(&n.name));
+            let lost: Vec<String> = lost.map(|n| n.name.clone()).collect();
+            for name in lost {
+                set.lost.entry(name).or_insert(None);
+            }
         }
     }
 }

@@ -175,11 +175,17 @@ pub(super) fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
     if let Some(zone) = plan.zones.get_mut(zone) {
         let made = matches!(zone.step, ZoneStep::Create { .. });
         let stays = |c: &Change| made && matches!(c, Change::Replace { by: None, .. });
+        let unnoted = |c: &Change| matches!(c, Change::Delete { unnoted: true, .. });
+        let mut evident = false;
         let held = zone.names.remove(name).map(|mut change| {
+            evident = change.types.values().any(unnoted);
             change.types.retain(|_, c| stays(c));
             change
         });
         zone.names.extend(held.filter(|c| !c.types.is_empty()).map(|c| (name.clone(), c)));
+        if evident {
+            zone.note_nothing();
+        }
     }
     let raws = plan.sets.values_mut().flat_map(|s| s.raws.values_mut());
     for raw in raws {

@@ -1,9 +1,10 @@
-//! The decision. `decide` turns two full states into one global plan, `confirm` turns some of its
-//! changes into holds, `settle` turns the servers' answers into statuses and releases. All three are
+//! The decision. `decide` turns two full states into one global plan, `brake` and `confirm` turn some of its
+//! changes into holds, `settle` turns the servers' answers into statuses and releases. All are
 //! total, deterministic and pure: no I/O, no clock, no logging.
 //!
 //! ```text
 //! Snapshot ─ zones ─ sets ─► zone_plan (diff, name by name) ─► objects ─► Plan
+//!                                    brake(Plan, Snapshot)    ─► Plan
 //!                                    confirm(Plan, Evidence)  ─► Plan
 //!                                    settle(Plan, Applied)    ─► Aftermath
 //! ```

@@ -213,6 +213,13 @@ fn programmed(facts: &ZoneFacts<'_>, zone: Option<&ZonePlan>) -> ZoneProgrammed 
             reason::PENDING,
             sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, why),
         ),
+        _ if plan.others.is_some() => {
+            let why = plan.others.as_deref().unwrap_or_default();
+            ZoneProgrammed::Not(
+                reason::PENDING,
+                sentence::detailed(sentence::WAITING_FOR_DEFAULT_RECORDS, why),
+            )
+        }
         _ => {
             let all = plan.apex.union(&written).count() == 2;
             if all { ZoneProgrammed::Read(written) } else { waiting() }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Plan;
 use super::brakes::{Brake, Hold};
+use super::outcome::{Applied, Failure, Outcome};
+use crate::dns::name::Name;
 
 /// How long a release counts, in milliseconds: a pass may fail, but nobody stands by a decision of yesterday.
 const LASTS: u64 = 600_000;
@@ -11,6 +14,8 @@ const LASTS: u64 = 600_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Released {
     granted: BTreeMap<String, Granted>,
+    /// Zones that were deleted by this process, or may have been, for DNSZones that are not let go yet.
+    deleted: BTreeSet<Name>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +34,14 @@ impl Released {
             let shown = Some((hold.brake, hold.what.clone()));
             Some((hold.digest.clone()?, Granted { hold: shown, until: None }))
         };
-        Released { granted: holds.filter_map(granted).collect() }
+        Released { granted: holds.filter_map(granted).collect(), ..Released::default() }
     }
 
     /// Whatever has one of these digests.
     #[must_use]
     pub fn digests(digests: &BTreeSet<String>) -> Released {
         let granted = |digest: &String| (digest.clone(), Granted { hold: None, until: None });
-        Released { granted: digests.iter().map(granted).collect() }
+        Released { granted: digests.iter().map(granted).collect(), ..Released::default() }
     }
 
     /// Adds further ones.
@@ -49,6 +54,31 @@ impl Released {
         let until = Some(now + LASTS);
         self.granted
             .extend(asked.granted.into_iter().map(|(digest, g)| (digest, Granted { until, ..g })));
+    }
+
+    /// Takes in which zones were to go: a DELETE that has no good answer may have been carried out. Those that are listed
+    /// `still`, or that no DNSZone ends for any more, are forgotten.
+    pub fn learn_deleted(&mut self, plan: &Plan, applied: &Applied, still: impl Fn(&Name) -> bool) {
+        let ending = plan.objects.values().filter(|o| o.deletion.is_some());
+        let ending: BTreeSet<&Name> = ending.filter_map(|o| o.domain.as_ref()).collect();
+        self.deleted.retain(|zone| ending.contains(zone) && !still(zone));
+        for (name, _) in plan.zones.iter().filter(|(_, zone)| zone.goes()) {
+            if let Some(
+                Outcome::Done(_)
+                | Outcome::Failed(
+                    Failure::Unknown(_) | Failure::Status(500..) | Failure::ZoneMissing,
+                ),
+            ) = applied.zones.get(name).and_then(|answers| answers.zone.as_ref())
+            {
+                self.deleted.insert(name.clone());
+            }
+        }
+    }
+
+    /// Whether the absence of a zone is this process's own doing.
+    #[must_use]
+    pub fn expects(&self, zone: &Name) -> bool {
+        self.deleted.contains(zone)
     }
 
     /// Whether nothing is held here that was not let through.

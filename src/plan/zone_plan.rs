@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::World;
-use super::change::{DeleteReason, Leftover, NameChange, Party, Verdict};
+use super::change::{Change, DeleteReason, Leftover, NameChange, Party, Verdict};
 use super::claims::{Claim, ZoneView};
 use super::diff::decide_name;
 use super::memory::Known;
@@ -47,6 +47,8 @@ pub struct ZonePlan {
     pub carried: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
     /// Which of SOA and NS are at the apex as read.
     pub apex: BTreeSet<RecordType>,
+    /// What another owner's note keeps there against the class, for people.
+    pub others: Option<String>,
     /// What it holds could not be read.
     pub unread: bool,
     /// It was not read, since nothing has changed; what was said stands.
@@ -71,6 +73,20 @@ impl ZonePlan {
         self.step = ZoneStep::Keep;
         self.names.clear();
         self.withheld = Some(why.to_owned());
+    }
+
+    /// What is written gets no note in this pass: where one note stands, nothing without one is known by evidence any more,
+    /// and something that is so known waits.
+    pub(super) fn note_nothing(&mut self) {
+        for change in self.names.values_mut() {
+            change.types.retain(|_, c| !matches!(c, Change::Adopt { .. }));
+            for change in change.types.values_mut() {
+                if let Change::Replace { comments, .. } = change {
+                    *comments = None;
+                }
+            }
+        }
+        self.names.retain(|_, change| !change.types.is_empty());
     }
 
     /// Whether there is anything to send.
@@ -157,6 +173,7 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         unread: contents.is_none(),
         unchanged,
         left_alone: if unchanged { world.memory.left_alone(domain) } else { 0 },
+        others: None,
         steady: false,
         known: Known::default(),
     };
@@ -235,6 +252,7 @@ fn decide_names(
             into.insert(name.clone(), decision.change);
         }
         plan.leftovers.append(&mut decision.leftovers);
+        plan.others = plan.others.take().or(decision.others);
         for mut said in decision.verdicts {
             if let (Verdict::Sent, Some(why)) = (&said.verdict, permission.withheld()) {
                 let message = sentence::detailed(sentence::PENDING_NAME, why);

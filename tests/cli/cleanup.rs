@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::daemon::{self, Output};
 use crate::support::estate::{Estate, a_records, native, rr};
 use crate::support::objects;
-use crate::support::recorder::{Action, Server};
+use crate::support::recorder::{Action, Request, Server};
 
 const UPSTREAM: &str = "dns.networking.miloapis.com/finalize-dnszone";
 
@@ -165,6 +165,25 @@ async fn a_purge_takes_what_is_ours_and_leaves_what_is_foreign() {
         assert_eq!(apex["comments"].as_array().unwrap().len(), 1, "{apex}");
         assert_eq!(apex["comments"][0]["account"], "ops");
     }
+}
+
+/// Something before the API server that has lost its backend answers 404 to everything: that is no cluster without our kinds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_404_of_something_else_is_no_empty_list() {
+    let estate = Estate::new("lostlist").await;
+    let zone = estate.zone("z", "lostlist.example").await;
+    let set = estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let ours = |r: &Request| {
+        r.method == "GET" && (r.path.contains("/dnsrecordsets?") || r.path.contains("definitions"))
+    };
+    estate.recorder.always(ours, Action::Text(404, "default backend - 404".to_owned()));
+    estate.recorder.clear();
+    let done = cleanup(&estate, &["--purge"]).await;
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(estate.recorder.writes().is_empty());
+    estate.recorder.heal();
+    assert_eq!(finalizers(&estate, &[&zone, &set]).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -349,3 +349,26 @@ fn a_set_that_declares_what_its_class_has_goes() {
     assert!(!finalized(&scene, "dnsrecordsets", "ns"));
     assert_eq!(noted(&mut scene), 0);
 }
+
+/// Another owner's note keeps other name servers at the apex than the class has; nothing is called programmed there.
+#[test]
+fn a_zone_with_name_servers_of_another_owner_says_so() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.rest();
+    for (server, said) in [
+        (
+            "ns.theirs.test.",
+            "False Pending: Waiting for default records: NS noted by the owner \"west\"",
+        ),
+        ("ns1.example.net.", "True Programmed: Default records ensured"),
+    ] {
+        let servers: &[&str] =
+            if said.starts_with("True") { &[server, "ns2.example.net."] } else { &[server] };
+        let rrset = scene.store("a.test.", "a.test.", "NS", servers);
+        let theirs = note("west", "x", "NS", rrset);
+        rrset.comments.push(theirs);
+        scene.rest();
+        assert_eq!(scene.said("dnszones", "a", None, "Programmed"), said);
+    }
+}

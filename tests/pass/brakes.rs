@@ -228,3 +228,27 @@ async fn a_hold_is_counted_while_it_lasts() {
     assert!(running.metrics().await.lines().any(|line| line == none), "they are back");
     running.terminate().await;
 }
+
+/// What the brakes count is what is meant, not what of it could be proved in this pass.
+#[tokio::test(flavor = "multi_thread")]
+async fn deletes_that_are_proved_bit_by_bit_are_counted_together() {
+    let estate = Estate::new("bits").await.reconfigured("brakes.implicitTotal", json!(3));
+    if estate.has_no_notes("what vanished") {
+        return;
+    }
+    let zone = estate.zone("z", "bits.example").await;
+    let sets = sets(&estate, "z", 6).await;
+    estate.once().await;
+    vanish(&estate, &sets[..4]).await;
+    let asked = |r: &Request| {
+        r.method == "GET" && ["z-n2", "z-n3"].iter().any(|name| r.path.ends_with(name))
+    };
+    estate.recorder.always(asked, Action::Answer(500, json!({"error": "by test"})));
+    estate.recorder.clear();
+    estate.once_failing().await;
+    assert!(estate.writes_to(Server::PowerDns).is_empty(), "two are proved, four are meant");
+    let held = digest(&estate, &zone).await;
+    estate.recorder.heal();
+    assert_eq!(release(&estate, &held).await, Some(0));
+    assert!(estate.pdns.rrset("bits.example", "n3.bits.example.", "A").await.is_none());
+}

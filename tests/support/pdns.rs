@@ -129,6 +129,16 @@ impl Pdns {
         self.backend == Backend::Sqlite || self.version() >= (5, 1, 0)
     }
 
+    /// Writes for each zone that is made or goes: POST or DELETE, and where comments outlive zones a PATCH that clears them.
+    /// What it is to hold follows a zone that was made so.
+    pub fn writes_for(&self, method: &'static str) -> Vec<&'static str> {
+        match (method, self.comments_outlive_zones()) {
+            ("POST", true) => vec!["POST", "PATCH", "PATCH"],
+            ("DELETE", true) => vec!["PATCH", "DELETE"],
+            (method, _) => vec![method],
+        }
+    }
+
     /// Whether comments stay when their zone is deleted, for the next zone to find: LMDB from 5.1 on.
     pub fn comments_outlive_zones(&self) -> bool {
         self.backend == Backend::Lmdb && self.version() >= (5, 1, 0)

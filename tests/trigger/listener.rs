@@ -173,6 +173,8 @@ async fn metrics_are_those_of_a_scraper() {
     ] {
         assert_eq!(kinds.get(format!("dns_syncd_{name}").as_str()), Some(&kind), "{name}: {text}");
     }
+    // SOA and NS once more to clear their comments, where those outlive zones.
+    let sent = if estate.pdns.comments_outlive_zones() { "5" } else { "3" };
     for (series, value) in [
         ("passes_total{result=\"ok\"}", "1"),
         ("powerdns_requests_total{code=\"201\",method=\"POST\"}", "1"),
@@ -186,7 +188,7 @@ async fn metrics_are_those_of_a_scraper() {
         ("retry_passes_total", "0"),
         ("declared_names{type=\"A\"}", "1"),
         ("programmed_names{type=\"A\"}", "1"),
-        ("powerdns_sent_rrsets_total", "3"),
+        ("powerdns_sent_rrsets_total", sent),
         ("powerdns_request_duration_seconds_count{method=\"POST\",route=\"zones\"}", "1"),
         ("powerdns_request_duration_seconds_count{method=\"GET\",route=\"server\"}", "2"),
         ("setting{option=\"powerdns.concurrency\"}", "4"),

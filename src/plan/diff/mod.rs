@@ -30,6 +30,8 @@ pub(super) struct NameDecision {
     pub(super) change: NameChange,
     pub(super) verdicts: Vec<ClaimVerdict>,
     pub(super) leftovers: Vec<Leftover>,
+    /// What another owner's note keeps at the apex against the class, for people.
+    pub(super) others: Option<String>,
 }
 
 /// One stored RRset of a modelled type with its writer.
@@ -265,6 +267,9 @@ impl<'v> Decision<'v, '_> {
             let stored = self.here.get(rtype);
             let equal = self.reads_equal(*rtype, contents);
             let foreign = stored.is_some_and(|h| matches!(h.writer, Writer::Other(_)));
+            if let Some(here) = stored.filter(|_| foreign && !equal) {
+                self.out.others = Some(format!("{rtype} {}", self.describe(here)));
+            }
             if equal || foreign {
                 continue;
             }

@@ -44,6 +44,9 @@ impl Memory {
         if lesson.snapshot.server.zones.is_err() {
             return;
         }
+        let listed = lesson.snapshot.server.zones.as_ref();
+        let still = |zone: &Name| listed.is_ok_and(|zones| zones.contains_key(zone));
+        self.released.learn_deleted(lesson.plan, lesson.applied, still);
         self.orphans.retain(|zone| lesson.plan.orphans.contains(zone));
         for (name, zone) in &lesson.plan.zones {
             match lesson.applied.zones.get(name) {
