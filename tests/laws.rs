@@ -33,6 +33,8 @@ mod cleaning;
 mod cluster;
 #[path = "laws/combinations.rs"]
 mod combinations;
+#[path = "laws/contact.rs"]
+mod contact;
 #[path = "laws/decisions.rs"]
 mod decisions;
 #[path = "laws/edits.rs"]

@@ -13,6 +13,7 @@ use crate::api::object::{Meta, Owner};
 use crate::api::{KIND_RECORD_SET, KIND_ZONE};
 use crate::metrics::Stage;
 use crate::plan::Aftermath;
+use crate::plan::events::RELEASED;
 use crate::plan::settle::Release;
 use crate::plan::statuses::StatusWrite;
 
@@ -47,6 +48,7 @@ pub async fn record(
         (KIND_ZONE, &it.meta, release(client, KIND_ZONE, it, versions).await)
     });
     collect(client, zones, &mut failed).await;
+    aftermath.events.retain(|event| event.reason != RELEASED || !kept.contains(&event.meta.uid));
     failed.sort();
     failed
 }

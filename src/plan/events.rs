@@ -38,7 +38,7 @@ pub struct Event {
 fn event(kind: &'static str, meta: &Meta, reason: &'static str, note: &str) -> Event {
     let good = matches!(reason, reason::PROGRAMMED | "ZoneCreated" | "ZoneDeleted");
     let told_by_status =
-        !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted" | "ReleasedWithoutZone");
+        !matches!(reason, "ZoneCreated" | "ZoneRecreated" | "ZoneDeleted" | RELEASED);
     let note = note.get(..note.floor_char_boundary(NOTE)).unwrap_or_default().to_owned();
     Event { kind, meta: meta.clone(), transition: told_by_status, warning: !good, reason, note }
 }
@@ -102,9 +102,12 @@ pub(super) fn deleted(object: &ObjectPlan, zone: &Name, left: &[Leftover]) -> Ev
 }
 
 /// The event of a record set that is let go although nothing tells where it was written.
+/// A record set was let go although nothing tells where it was written.
+pub const RELEASED: &str = "ReleasedWithoutZone";
+
 pub(super) fn homeless(set: &SetPlan) -> Event {
     let note = "it was let go: its DNSZone does not exist and no note tells where it was written; RRsets that are left of it are nobody's";
-    event(KIND_RECORD_SET, &set.meta, "ReleasedWithoutZone", note)
+    event(KIND_RECORD_SET, &set.meta, RELEASED, note)
 }
 
 fn is_true(conditions: &[Condition]) -> bool {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::World;
-use super::change::{DeleteReason, Party};
+use super::change::{DeleteReason, NameChange, Party};
 use super::claims::Claim;
 use super::desired::declared;
 use super::diff::protected;
 use super::note::{Mark, Writer, writer};
 use super::set_plan::{Controller, controller, named_zone};
 use super::sets::{Place, SetFacts, is_zone};
-use super::snapshot::ZoneContents;
+use super::snapshot::{StoredRrset, ZoneContents};
 use super::zones::{ClassState, mark_of};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
@@ -71,6 +71,30 @@ pub(super) fn evidence(
         }
     }
     out
+}
+
+/// Whether something stays without a note, in a zone without notes, that a live set had programmed and still has: it may not
+/// be written for it now, since its claim is invalid or loses, and only evidence will tell when it ends.
+pub(super) fn unadopted(
+    world: &World<'_>,
+    domain: &Name,
+    contents: &ZoneContents,
+    names: &BTreeMap<Name, NameChange>,
+) -> bool {
+    let below = world.index.below(domain);
+    world.index.home(domain).iter().any(|facts| {
+        let Ok(rtype) = facts.set.rtype else { return false };
+        let nobodys = |r: &StoredRrset| writer(&r.comments, world.policy) == Writer::Nobody;
+        let stays = |name: &Name| {
+            contents.get(name, rtype).is_some_and(nobodys)
+                && !protected(domain, below, name, rtype)
+                && !names.get(name).is_some_and(|change| change.types.contains_key(&rtype))
+        };
+        !facts.going
+            && world.policy.holds_set(&facts.set.meta)
+            && facts.place == Place::Accepted(domain.clone())
+            && facts.programmed_names(domain).iter().any(stays)
+    })
 }
 
 /// Whether what is stored is what a going set's spec declares.

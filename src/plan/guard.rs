@@ -175,10 +175,9 @@ pub(super) fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
     if let Some(zone) = plan.zones.get_mut(zone) {
         let made = matches!(zone.step, ZoneStep::Create { .. });
         let stays = |c: &Change| made && matches!(c, Change::Replace { by: None, .. });
-        let unnoted = |c: &Change| matches!(c, Change::Delete { unnoted: true, .. });
         let mut evident = false;
         let held = zone.names.remove(name).map(|mut change| {
-            evident = change.types.values().any(unnoted);
+            evident = change.types.values().any(|c| !stays(c) && zone.leaves_evidence(c));
             change.types.retain(|_, c| stays(c));
             change
         });

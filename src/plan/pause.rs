@@ -9,15 +9,19 @@ use crate::api::PAUSE;
 use crate::api::object::Meta;
 use crate::dns::name::Name;
 
-/// Whether the PowerDNS zone of a DNSZone's domain is its own to hold: nobody else is served there, or the mark still
-/// carries its uid. Anybody may make a DNSZone of any domain, and must not hold another's by it.
+/// Whether the PowerDNS zone of a DNSZone's domain is its own to hold: the mark carries its uid, or that of no DNSZone of
+/// that domain and nobody else is served there. Anybody may make a DNSZone of any domain, and must not hold another's by it.
 fn has_its_domain(world: &World<'_>, uid: &str) -> bool {
     let Some(domain) = world.zones.by_uid.get(uid).and_then(|f| f.domain.as_ref()) else {
         return false;
     };
     let mark = mark_of(&world.snapshot.server, domain, world.policy);
+    let mut marked = world.zones.of_domain(domain).map(|f| f.zone.meta.uid.as_str());
+    if let Some(owner) = marked.find(|uid| mark.as_ref().is_some_and(|m| m.names(uid))) {
+        return owner == uid;
+    }
     let holder = world.zones.holder(domain).filter(|h| h.standing == Standing::Served);
-    mark.is_some_and(|m| m.names(uid)) || holder.is_none_or(|h| h.zone.meta.uid == uid)
+    holder.is_none_or(|h| h.zone.meta.uid == uid)
 }
 
 /// Names at which something is a set's, whether or not it declares them still: an heir writes over that in its own name.

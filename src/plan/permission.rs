@@ -79,7 +79,9 @@ pub(super) fn permission(
     }
     if let Some(uid) = deletes(world, domain, zone) {
         let comments = outliving(world, zone);
-        return (ZoneStep::Delete { by: uid.to_owned(), comments }, Permission::Full);
+        let marked = matches!(Mark::read(&zone.account, world.policy), Mark::Ours(_));
+        let expected = (!marked).then(|| zone.account.clone());
+        return (ZoneStep::Delete { by: uid.to_owned(), expected, comments }, Permission::Full);
     }
     if world.policy.delete_orphan_zones && world.orphaned(domain, zone) {
         return (ZoneStep::DeleteOrphan { comments: outliving(world, zone) }, Permission::Full);

@@ -107,6 +107,22 @@ impl Granted {
     }
 }
 
+impl Hold {
+    /// Whether all that was let through has been done, whatever became of the rest of its zones.
+    pub(super) fn is_carried_out(&self, plan: &Plan, applied: &Applied) -> bool {
+        let done = |outcome: &Outcome| matches!(outcome, Outcome::Done(_));
+        if self.brake != Brake::Deletes {
+            let idle = |zone: &Name| plan.zones.get(zone).is_none_or(|z| !z.has_work());
+            let made = |zone: &Name| applied.zones.get(zone)?.zone.as_ref().map(done);
+            return self.zones.iter().all(|zone| idle(zone) || made(zone) == Some(true));
+        }
+        let zones = self.zones.iter().filter_map(|zone| applied.zones.get(zone));
+        let keys = zones.flat_map(|zone| &zone.keys).filter(|(_, outcome)| done(outcome));
+        let gone: BTreeSet<String> = keys.map(|((name, t), _)| format!("{name} {t}")).collect();
+        self.what.is_subset(&gone)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use super::set_plan::{Controller, RawPlan, SetPlan, Trace};
 use super::sets::was_programmed;
 use super::statuses::{self, Said, StatusWrite, set_status, spelled, zone_status};
 use super::summary::{Summary, Waiting, summarize};
-use super::zone_plan::ZonePlan;
+use super::zone_plan::{ZonePlan, ZoneStep};
 use super::zones::Standing;
 use crate::api::conditions::{Truth, reason, sentence};
 use crate::api::object::{Meta, Owner};
@@ -116,7 +116,7 @@ fn settle_sets(
             }
         } else if !set.going && set.controller != Controller::OtherAccepted {
             let keeps = set.accepted.is_ok() && plan.keeping.contains(uid);
-            let names = names(set, applied);
+            let names = names(plan, set, applied);
             let whole = statuses::whole(set, &names);
             if whole {
                 out.proven.insert(uid.clone(), set.meta.generation);
@@ -273,9 +273,9 @@ fn zone_unproved(
 }
 
 /// What became of each raw name of a live set's spec, and of names that its spec lost.
-fn names(set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
+fn names(plan: &Plan, set: &SetPlan, applied: &Applied) -> BTreeMap<String, Said> {
     let mut out: BTreeMap<String, Said> =
-        set.raws.iter().map(|(raw, plan)| (raw.clone(), said(plan, applied))).collect();
+        set.raws.iter().map(|(raw, name)| (raw.clone(), said(plan, name, applied))).collect();
     let before = before(set);
     for (raw, said) in &mut out {
         keep_evidence(&before, raw, said);
@@ -308,7 +308,7 @@ fn keep_evidence(before: &BTreeSet<&str>, raw: &str, said: &mut Said) {
     }
 }
 
-fn said(raw: &RawPlan, applied: &Applied) -> Said {
+fn said(plan: &Plan, raw: &RawPlan, applied: &Applied) -> Said {
     let programmed = || {
         let remark = raw.remark.as_deref().unwrap_or_default();
         let message = sentence::detailed(sentence::NAME_PROGRAMMED, remark);
@@ -323,6 +323,10 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
             let (reason, message) = Failure::ZoneMissing.condition();
             (Truth::False, reason, message)
         }
+        (Verdict::Equal | Verdict::Sent, Some(t)) if lacks_soa(plan, applied, &t.zone) => {
+            let message = sentence::detailed(sentence::PENDING_NAME, "its zone has no SOA");
+            (Truth::False, reason::PENDING, message)
+        }
         (Verdict::Equal, Some(_)) => programmed(),
         (Verdict::Sent, Some(t)) => match applied.key(&t.zone, &t.name, t.rtype) {
             Outcome::Done(_) => programmed(),
@@ -335,6 +339,13 @@ fn said(raw: &RawPlan, applied: &Applied) -> Said {
             (Truth::False, reason::PENDING, sentence::PENDING_NAME.to_owned())
         }
     }
+}
+
+/// A zone without an SOA answers nothing. One that is made gets it from PowerDNS if not from us.
+fn lacks_soa(plan: &Plan, applied: &Applied, zone: &Name) -> bool {
+    let made = |z: &ZonePlan| matches!(z.step, ZoneStep::Create { .. });
+    plan.zones.get(zone).is_some_and(|z| z.no_soa && !made(z))
+        && matches!(applied.key(zone, zone, RecordType::Soa), Outcome::Failed(_))
 }
 
 /// What waits for a mark that could not be written says why it could not.

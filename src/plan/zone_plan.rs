@@ -7,12 +7,13 @@ use super::World;
 use super::change::{Change, DeleteReason, Leftover, NameChange, Party, Verdict};
 use super::claims::{Claim, ZoneView};
 use super::diff::decide_name;
+use super::evidence::unadopted;
 use super::memory::Known;
 use super::note::Mark;
 use super::permission::{Permission, permission};
 use super::set_plan::Verdicts;
 use super::sets::Place;
-use super::snapshot::{ServerZone, ZoneContents};
+use super::snapshot::{ServerZone, StoredRecord, StoredRrset, ZoneContents};
 use super::stored::{noted, noteless};
 use super::zones::{ClassState, Standing, servers};
 use crate::api::conditions::{reason, sentence};
@@ -45,9 +46,13 @@ pub struct ZonePlan {
     pub leftovers: Vec<Leftover>,
     /// RRsets that are a record set's, by its uid: they carry it in a note of ours, or evidence says so.
     pub carried: BTreeMap<String, BTreeSet<(Name, RecordType)>>,
+    /// The server keeps comments and no note of ours stands in it yet: only evidence tells what is whose.
+    pub noteless: bool,
     /// Which of SOA and NS are at the apex as read.
     pub apex: BTreeSet<RecordType>,
-    /// What another owner's note keeps there against the class, for people.
+    /// It was read and has no SOA that is served.
+    pub no_soa: bool,
+    /// What another owner's note keeps at the apex against the class, for people.
     pub others: Option<String>,
     /// What it holds could not be read.
     pub unread: bool,
@@ -75,13 +80,23 @@ impl ZonePlan {
         self.withheld = Some(why.to_owned());
     }
 
+    /// Whether only evidence tells, after a change was taken out, what is stored where it would have been made.
+    pub(super) fn leaves_evidence(&self, change: &Change) -> bool {
+        let of_a_set = match change {
+            Change::Delete { unnoted, .. } => *unnoted,
+            Change::Replace { from, by, .. } => from.is_some() && by.is_some(),
+            Change::Adopt { .. } => true,
+        };
+        self.noteless && of_a_set
+    }
+
     /// What is written gets no note in this pass: where one note stands, nothing without one is known by evidence any more,
     /// and something that is so known waits.
     pub(super) fn note_nothing(&mut self) {
         for change in self.names.values_mut() {
             change.types.retain(|_, c| !matches!(c, Change::Adopt { .. }));
             for change in change.types.values_mut() {
-                if let Change::Replace { comments, .. } = change {
+                if let Change::Replace { comments, by: Some(_), .. } = change {
                     *comments = None;
                 }
             }
@@ -138,6 +153,9 @@ pub enum ZoneStep {
     Delete {
         /// Uid of the Terminating DNSZone.
         by: String,
+        /// The account that is there now, where that is no mark of ours: a GET directly before must show it still, or
+        /// somebody else took the zone meanwhile.
+        expected: Option<String>,
         /// RRsets, by name and type word, whose comments must be cleared first, because they would outlive the zone
         /// and be inherited by the next one (LMDB from 5.1 on).
         comments: BTreeSet<(Name, String)>,
@@ -157,7 +175,8 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
     };
     // What is shown twice is not known to be there.
     let known = contents.filter(|c| !c.doubled.contains(domain));
-    let apex = |t: &RecordType| known.is_some_and(|c| c.get(domain, *t).is_some());
+    let served = |r: &StoredRrset| r.records.iter().any(|record| !record.disabled);
+    let apex = |t: &RecordType| known.is_some_and(|c| c.get(domain, *t).is_some_and(served));
     let unchanged = stored.is_some_and(ServerZone::unchanged);
     let mut plan = ZonePlan {
         id: stored.map(|z| z.id.clone()),
@@ -173,6 +192,8 @@ pub(super) fn plan_zone(world: &World<'_>, domain: &Name) -> (ZonePlan, Verdicts
         unread: contents.is_none(),
         unchanged,
         left_alone: if unchanged { world.memory.left_alone(domain) } else { 0 },
+        no_soa: contents.is_some_and(|c| !c.get(domain, RecordType::Soa).is_some_and(served)),
+        noteless: false,
         others: None,
         steady: false,
         known: Known::default(),
@@ -223,6 +244,8 @@ fn decide_names(
     plan: &mut ZonePlan,
 ) -> Verdicts {
     let mut verdicts = Verdicts::new();
+    plan.noteless =
+        plan.carried.is_empty() && world.snapshot.server.capabilities.is_some_and(|c| c.comments);
     let view = view(world, domain, contents, claims, plan);
     // What is a set's by evidence is its own like what carries its uid: nothing of it may stay behind.
     for ((name, rtype), (party, why)) in &view.evidence {
@@ -260,6 +283,9 @@ fn decide_names(
             }
             verdicts.insert((said.uid, said.name), said.verdict);
         }
+    }
+    if plan.noteless && unadopted(world, domain, contents, &plan.names) {
+        plan.note_nothing();
     }
     verdicts
 }
@@ -320,11 +346,11 @@ fn from_class(
     out
 }
 
-/// Whether the zone lacks an SOA of anybody's: none at all, or the one that PowerDNS makes up.
+/// Whether the zone lacks an SOA of anybody's: none at all, one that is disabled, or the one that PowerDNS makes up.
 fn wants_soa(domain: &Name, contents: &ZoneContents) -> bool {
-    contents.get(domain, RecordType::Soa).is_none_or(|soa| {
-        soa.records.iter().any(|r| r.content.starts_with("a.misconfigured.dns.server.invalid. "))
-    })
+    let made_up = |r: &StoredRecord| r.content.starts_with("a.misconfigured.dns.server.invalid. ");
+    let soa = contents.get(domain, RecordType::Soa);
+    soa.is_none_or(|soa| soa.records.iter().any(|r| r.disabled || made_up(r)))
 }
 
 /// Whether a record set may declare something in this zone that cannot be read.
@@ -341,9 +367,9 @@ fn view<'a>(
     plan: &ZonePlan,
 ) -> ZoneView<'a> {
     let server = &world.snapshot.server;
-    let comments = server.capabilities.is_some_and(|c| c.comments);
     let mark = super::zones::mark_of(server, domain, world.policy);
-    let noteless = !comments || plan.carried.is_empty();
+    let comments = server.capabilities.is_some_and(|c| c.comments);
+    let noteless = !comments || plan.noteless;
     let holder = world.zones.holder(domain).map(|h| &h.zone.meta);
     // Free text in the account says that the zone is somebody else's to empty; what a set may hide is not undeclared.
     let purges = holder.filter(|holder| {

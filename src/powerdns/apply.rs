@@ -127,6 +127,9 @@ impl Task<'_> {
             | ZoneStep::Remark { account, expected, .. } => {
                 Some(self.mark(account, expected).await)
             }
+            ZoneStep::Delete { expected: Some(expected), comments, .. } => {
+                Some(self.delete_unmarked(expected, comments).await)
+            }
             ZoneStep::Delete { comments, .. } | ZoneStep::DeleteOrphan { comments } => {
                 Some(self.delete(comments).await)
             }
@@ -232,11 +235,29 @@ impl Task<'_> {
 
     /// Sets the mark if the account is still what the plan saw.
     async fn mark(&self, account: &str, expected: &str) -> Result<Proof, Failure> {
-        let now = self.client().head(self.id).await.map_err(|e| self.failed(&e))?;
-        if now.account != expected {
-            return Err(Failure::NotSent("the zone's account changed meanwhile".to_owned()));
-        }
+        self.expect(expected).await?;
         self.client().set_account(self.id, account).await.map_err(|e| self.failed(&e))
+    }
+
+    /// Whether the account is still what the plan saw.
+    async fn expect(&self, account: &str) -> Result<(), Failure> {
+        let now = self.client().head(self.id).await.map_err(|e| self.failed(&e))?;
+        if now.account == account {
+            return Ok(());
+        }
+        Err(Failure::NotSent("the zone's account changed meanwhile".to_owned()))
+    }
+
+    /// Deletes a zone without a mark, unless somebody marks it meanwhile.
+    async fn delete_unmarked(
+        &self,
+        expected: &str,
+        comments: &BTreeSet<(Name, String)>,
+    ) -> Result<Proof, Failure> {
+        match self.expect(expected).await {
+            Ok(()) | Err(Failure::ZoneMissing) => self.delete(comments).await,
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Deletes the zone. A 404 counts only if the list, asked again, does not have it either.

@@ -186,6 +186,8 @@ impl Task<'_> {
             })
             .collect();
         let writing = change.types.values().any(writes);
+        // The note of an heir alone changes nothing that is served, and who had the RRset before waits for it.
+        let replaces = change.types.values().any(|c| matches!(c, Change::Replace { .. }));
         let mut alone = NameChange::default();
         for (t, c) in change.types {
             if let Change::Replace { over: Some((by, why)), from: Some(was), .. } = &c
@@ -199,6 +201,10 @@ impl Task<'_> {
                 Change::Delete { by, why: reason, .. }
                     if writing && reason.stands_alone() && !refused.contains(&by.uid) =>
                 {
+                    alone.types.insert(t, c);
+                    continue;
+                }
+                Change::Adopt { by, .. } if replaces && !refused.contains(&by.uid) => {
                     alone.types.insert(t, c);
                     continue;
                 }

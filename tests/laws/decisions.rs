@@ -2,10 +2,13 @@
 //! and what is known to be ours without a note.
 
 use dns_syncd::api::FINALIZER_RECORD_SET;
+use dns_syncd::dns::rrset::RecordType;
+use dns_syncd::plan::{Failure, decide};
 use serde_json::json;
 
 use crate::model::Comment;
-use crate::scene::{Scene, changes, finalized, note, uid};
+use crate::scenario::name;
+use crate::scene::{Scene, all_failed, changes, finalized, note, uid};
 
 const CONFLICT: &str = "False Conflict: A conflicting record already exists for this name. Remove the existing record and try again: ";
 
@@ -371,4 +374,43 @@ fn a_zone_with_name_servers_of_another_owner_says_so() {
         scene.rest();
         assert_eq!(scene.said("dnszones", "a", None, "Programmed"), said);
     }
+}
+
+/// A zone without an SOA answers nothing: so nothing in it is programmed.
+#[test]
+fn nothing_is_programmed_in_a_zone_without_an_soa() {
+    for class in ["bare", "ours"] {
+        let mut scene = Scene::new();
+        scene.zone("a", "a.test", class);
+        scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+        scene.set("ns", "a", "NS", &[("@", "ns.test")]);
+        scene.rest();
+        let said = |scene: &Scene| scene.said("dnsrecordsets", "s", Some("www"), "Programmed");
+        assert!(said(&scene).starts_with("True"));
+        scene.pdns("a.test.").rrsets.remove(&("a.test.".to_owned(), "SOA".to_owned()));
+        let plan = scene.plan();
+        scene.settle(&plan, &all_failed(&plan, &Failure::Status(500)));
+        let why = "False Pending: Record not yet programmed: its zone has no SOA";
+        assert!(said(&scene).starts_with(why), "{}", said(&scene));
+        let zone = scene.said("dnszones", "a", None, "Programmed");
+        assert!(zone.starts_with("False"), "{zone}");
+        scene.rest();
+        assert_eq!(said(&scene).starts_with("True"), class == "ours", "{}", said(&scene));
+    }
+}
+
+/// One that is disabled is none.
+#[test]
+fn a_disabled_soa_is_written_anew() {
+    let mut scene = Scene::new();
+    scene.zone("a", "a.test", "ours");
+    scene.rest();
+    let mut snapshot = scene.world.snapshot();
+    let apex = name("a.test.");
+    let zone = snapshot.server.zones.as_mut().unwrap().get_mut(&apex).unwrap();
+    let here = zone.contents.as_mut().unwrap().names.get_mut(&apex).unwrap();
+    here.get_mut("SOA").unwrap().records.iter_mut().for_each(|record| record.disabled = true);
+    let plan = decide(&snapshot, &scene.memory, &scene.policy);
+    assert_eq!(changes(&plan), ["replace a.test. a.test. SOA"]);
+    assert!(plan.zones[&apex].no_soa && !plan.zones[&apex].apex.contains(&RecordType::Soa));
 }

@@ -255,8 +255,26 @@ fn a_paused_loser_holds_nothing() {
     scene.zone("loser", "a.test", "ours");
     paused(&mut scene, "dnszones", "loser");
     assert_eq!(changes(&scene.plan()), ALL);
-    // Where nobody is served there is nobody to be kept from anything.
+    // Nor does it keep from ending what the mark says is another's, also where nobody is served.
+    for waits in [false, true] {
+        let mut scene = scene.clone();
+        if waits {
+            scene.edit("dnszones", "loser", |zone| {
+                zone["spec"]["dnsZoneClassName"] = json!("missing");
+            });
+        }
+        scene.delete("dnszones", "a");
+        scene.delete("dnsrecordsets", "a-s");
+        scene.delete("dnsrecordsets", "a-t");
+        for _ in 0..3 {
+            scene.pass();
+        }
+        assert!(!finalized(&scene, "dnszones", "a") && !finalized(&scene, "dnsrecordsets", "a-s"));
+    }
+    // Where nobody is served and the mark is nobody's there is nobody to be kept from anything.
     scene.edit("dnszones", "a", |zone| zone["spec"]["dnsZoneClassName"] = json!("foreign"));
+    assert!(scene.plan().zones[&name("a.test.")].withheld.is_none());
+    scene.pdns("a.test.").account.clear();
     assert!(scene.plan().zones[&name("a.test.")].withheld.is_some());
 }
 

@@ -142,7 +142,7 @@ fn comments_that_would_outlive_a_zone_are_cleared_before_it_goes() {
         let mut snapshot = scene.world.snapshot();
         snapshot.server.capabilities.as_mut().unwrap().comments_outlive = outlive;
         let plan = decide(&snapshot, &scene.memory, &scene.policy);
-        let ZoneStep::Delete { comments, by } = &plan.zones[&name("a.test.")].step else {
+        let ZoneStep::Delete { comments, by, .. } = &plan.zones[&name("a.test.")].step else {
             panic!()
         };
         let noted = (name("www.a.test."), "A".to_owned());

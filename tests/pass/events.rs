@@ -200,6 +200,14 @@ async fn a_set_that_is_let_go_without_a_home_is_told() {
     objects::patch(&estate.client, &zone, &json!({"metadata": {"finalizers": null}})).await;
     estate.delete(&zone).await;
     estate.delete(&set).await;
+    estate.recorder.always(
+        |r: &Request| r.method == "PATCH" && r.path.contains("dnsrecordsets/www"),
+        forbidden(),
+    );
+    estate.recorder.clear();
+    estate.once_failing().await;
+    assert!(told(&estate).is_empty(), "it is not let go yet");
+    estate.recorder.heal();
     estate.recorder.clear();
     estate.once().await;
     assert!(estate.get(&set).await.is_none());

@@ -325,3 +325,27 @@ async fn the_end_of_a_set_does_not_wait_for_an_heir_that_is_refused() {
     assert!(estate.get(&first).await.is_none(), "its end is no affair of the heir's");
     assert!(left.is_nxdomain() || left.is_nodata(), "{left:?}");
 }
+
+/// What it takes over is served as it wants it already: it needs but a note, and a neighbour of the name is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_set_does_not_wait_for_a_neighbour_of_its_heir_either() {
+    let estate = Estate::noted("equal").await;
+    estate.zone("z", "equal.example").await;
+    let first = estate.a("first", "z", &[("www", "192.0.2.1")]).await;
+    estate.once().await;
+    let heir = estate.a("heir", "z", &[("www", "192.0.2.1")]).await;
+    estate.set("txt", "z", "TXT", json!([{"name": "www", "txt": {"content": "refuse"}}])).await;
+    let refuses = |r: &Request| {
+        let body = r.body.as_ref().map(Value::to_string).unwrap_or_default();
+        r.server == Server::PowerDns && r.is_write() && body.contains("refuse")
+    };
+    let text = "RRset www.equal.example. IN TXT: refused by test";
+    estate.recorder.always(refuses, Action::Answer(422, json!({ "error": text })));
+    estate.delete(&first).await;
+    estate.once_failing().await;
+    estate.once_failing().await;
+    assert!(estate.get(&first).await.is_none(), "its end is no affair of the neighbour's");
+    assert_eq!(estate.programmed(&heir).await.0, "True");
+    let left = query(estate.pdns.dns_addr(), "www.equal.example", "A").await;
+    assert_eq!(left.answers, ["192.0.2.1"]);
+}

@@ -1,12 +1,14 @@
 //! What is ours and what is not: foreign RRsets, foreign marks, zones that existed before, drift.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::daemon;
 use crate::support::estate::{Estate, a_records, native, rr};
-use crate::support::objects;
 use crate::support::query::query;
-use crate::support::recorder::Server;
+use crate::support::recorder::{Action, Request, Server};
+use crate::support::{objects, wait_for};
 
 fn rrset(name: &str, content: &str, comments: Value) -> Value {
     json!({"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE", "comments": comments,
@@ -341,4 +343,30 @@ async fn a_ttl_out_of_range_is_not_equal_to_a_declared_zero() {
     let answer = query(estate.pdns.dns_addr(), "www.ttl.example", "A").await;
     assert_eq!(answer.ttl(), Some(0));
     estate.assert_quiet().await;
+}
+
+/// A zone that nobody marks goes with its DNSZone, unless another owner takes it while that is being prepared.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zone_that_another_owner_marks_meanwhile_is_not_deleted() {
+    let estate = Estate::new("taken").await;
+    estate.pdns.create_zone(&native("taken.example.", json!([]))).await;
+    let zone = estate.zone("z", "taken.example").await;
+    estate.a("www", "z", &[("www", "192.0.2.1")]).await;
+    let ours = json!({"metadata": {"finalizers": [dns_syncd::api::FINALIZER_ZONE]}});
+    objects::patch(&estate.client, &zone, &ours).await;
+    estate.delete(&zone).await;
+    let child = |r: &Request| r.method == "DELETE" && r.path.contains("dnsrecordsets/www");
+    estate.recorder.next(child, Action::Delay(Duration::from_millis(800)));
+    let meanwhile = async {
+        wait_for("its set is going", Duration::from_secs(30), || async {
+            estate.recorder.requests().iter().any(child).then_some(())
+        })
+        .await;
+        let theirs = json!({"account": "ds:ffffff:aaaaaaaaaaaaaaaaaaaaaaaaaa"});
+        assert_eq!(estate.pdns.put_zone("taken.example", &theirs).await.0, 204);
+    };
+    tokio::join!(daemon::once(&estate.config), meanwhile);
+    assert!(estate.pdns.has_zone("taken.example").await, "it was deleted under its new owner");
+    estate.once().await;
+    assert!(estate.get(&zone).await.is_none(), "it is no affair of ours any more");
 }

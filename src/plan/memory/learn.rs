@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::brakes::Hold;
 use super::super::change::Change;
 use super::super::outcome::{Applied, Failure, Outcome, ZoneApplied};
 use super::super::prints::Prints;
@@ -122,10 +123,8 @@ impl Memory {
 
     /// What was let through and carried out in all zones concerned was let through once.
     fn learn_released(&mut self, lesson: Lesson<'_>, now: u64) {
-        let zones = &lesson.applied.zones;
-        let done = |zone: &Name| zones.get(zone).is_some_and(ZoneApplied::is_done);
-        let holds = &lesson.plan.let_through;
-        self.released.expire(now, holds.iter().filter(|hold| hold.zones.iter().all(done)));
+        let done = |hold: &&Hold| hold.is_carried_out(lesson.plan, lesson.applied);
+        self.released.expire(now, lesson.plan.let_through.iter().filter(done));
     }
 
     fn learn_zone(
