@@ -172,7 +172,7 @@ pub(crate) fn flat(source: &str) -> String {
 }
 
 /// Values of examples; whatever has a digit, a slash, an inner dot or a quotation mark is one too.
-const EXAMPLES: [&str; 4] = ["A", "CNAME", "Slave", "…"];
+const EXAMPLES: [&str; 5] = ["A", "NS", "CNAME", "Slave", "…"];
 
 /// Programs that a code span can call.
 const PROGRAMS: [&str; 6] = ["dns-syncd", "make", "kubectl", "pdnsutil", "POST", "cargo"];

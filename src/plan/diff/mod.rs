@@ -266,11 +266,12 @@ impl<'v> Decision<'v, '_> {
         for (rtype, contents) in from_class {
             let stored = self.here.get(rtype);
             let equal = self.reads_equal(*rtype, contents);
-            let foreign = stored.is_some_and(|h| matches!(h.writer, Writer::Other(_)));
-            if let Some(here) = stored.filter(|_| foreign && !equal) {
-                self.out.others = Some(format!("{rtype} {}", self.describe(here)));
+            if let Some(Here { writer: Writer::Other(note), .. }) = stored {
+                let kept = || format!("{rtype} noted by the owner {:?}", note.owner);
+                self.out.others = (!equal).then(kept).or(self.out.others.take());
+                continue;
             }
-            if equal || foreign {
+            if equal {
                 continue;
             }
             let change = Change::Replace {
