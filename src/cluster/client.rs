@@ -14,6 +14,7 @@ use thiserror::Error as ThisError;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::page;
 use crate::api::object::ObjectKey;
@@ -359,9 +360,17 @@ impl Client {
             return Err(Error::Stopping);
         }
         self.fence.held()?;
-        let answer = self.answered(request, REQUEST_TIMEOUT).await;
+        // A task of its own is woken where its connection is, for each piece of a long answer; the pass is on another
+        // thread, and is woken once.
+        let kube = self.kube.clone();
+        let asked = tokio::spawn(async move { kube.request_text(request).await });
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, AbortOnDropHandle::new(asked)).await;
         self.metrics.moved();
-        answer
+        match answer {
+            Ok(Ok(answer)) => Ok(answer?),
+            Ok(Err(ended)) => Err(Error::Transport(ended.to_string())),
+            Err(_) => Err(Error::Transport("time-out".to_owned())),
+        }
     }
 
     fn count(&self, what: &'static str, answer: &Result<Value, Error>) {
