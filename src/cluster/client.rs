@@ -240,7 +240,9 @@ impl Client {
     /// whatever stands before it does not.
     pub async fn has_no_crd(&self, plural: &str) -> bool {
         match self.crd(plural).await {
-            Err(Error::Status { code: 404, message }) => message.contains(&crd_name(plural)),
+            Err(Error::Status { code: 404, message }) => {
+                message.ends_with(&format!("\"{}\" not found", crd_name(plural)))
+            }
             Ok(_) | Err(_) => false,
         }
     }

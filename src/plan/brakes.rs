@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::Plan;
 use super::change::{Change, DeleteReason};
-use super::guard::hold_name;
+use super::guard::{Held, all_of, hold_names};
 use super::objects::{ObjectPlan, ZoneProgrammed};
 use super::release::Released;
 use super::sets::{is_zone, was_programmed};
@@ -265,9 +265,8 @@ fn renames(plan: &Plan, held: &[Key]) -> Vec<Key> {
 }
 
 fn hold_keys(plan: &mut Plan, keys: &[Key], why: &str) {
-    for (zone, name, _) in keys {
-        hold_name(plan, zone, name, why);
-    }
+    let held = keys.iter().map(|(zone, name, _)| ((zone.clone(), name.clone()), why.to_owned()));
+    hold_names(plan, &held.collect());
 }
 
 /// `policy.deletes: never`: every delete waits, of RRsets and of zones.
@@ -352,12 +351,9 @@ fn missing(plan: &Plan, snapshot: &Snapshot, released: &Released) -> Option<Hold
 /// Nothing is created anew, and nothing is let go because it is absent.
 fn hold_missing(plan: &mut Plan, snapshot: &Snapshot, hold: &Hold) {
     let listed = |name: &Name| snapshot.server.zones.as_ref().is_ok_and(|z| z.contains_key(name));
+    let names: Held = hold.zones.iter().flat_map(|zone| all_of(plan, zone, &hold.why)).collect();
+    hold_names(plan, &names);
     for name in &hold.zones {
-        let names: Vec<Name> =
-            plan.zones.get(name).into_iter().flat_map(|z| z.names.keys().cloned()).collect();
-        for owner in names {
-            hold_name(plan, name, &owner, &hold.why);
-        }
         if let Some(zone) = plan.zones.get_mut(name) {
             zone.withhold(&hold.why);
         }

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::World;
-use super::change::{DeleteReason, NameChange, Party};
+use super::change::{Change, DeleteReason, NameChange, Party};
 use super::claims::Claim;
 use super::desired::declared;
 use super::diff::protected;
-use super::note::{Mark, Writer, writer};
+use super::note::{Mark, Note, Writer, writer};
 use super::set_plan::{Controller, controller, named_zone};
 use super::sets::{Place, SetFacts, is_zone};
-use super::snapshot::{StoredRrset, ZoneContents};
+use super::snapshot::ZoneContents;
 use super::zones::{ClassState, mark_of};
 use crate::dns::name::Name;
 use crate::dns::rrset::RecordType;
@@ -73,28 +73,47 @@ pub(super) fn evidence(
     out
 }
 
-/// Whether something stays without a note, in a zone without notes, that a live set had programmed and still has: it may not
-/// be written for it now, since its claim is invalid or loses, and only evidence will tell when it ends.
+/// What stays without a note, in a zone without notes, and was programmed by a live set that still declares it: its claim is
+/// refused or loses now. It gets that set's note, or notes beside it would end all that tells whose it is.
 pub(super) fn unadopted(
     world: &World<'_>,
     domain: &Name,
     contents: &ZoneContents,
     names: &BTreeMap<Name, NameChange>,
-) -> bool {
-    let below = world.index.below(domain);
-    world.index.home(domain).iter().any(|facts| {
-        let Ok(rtype) = facts.set.rtype else { return false };
-        let nobodys = |r: &StoredRrset| writer(&r.comments, world.policy) == Writer::Nobody;
-        let stays = |name: &Name| {
-            contents.get(name, rtype).is_some_and(nobodys)
-                && !protected(domain, below, name, rtype)
-                && !names.get(name).is_some_and(|change| change.types.contains_key(&rtype))
+) -> BTreeMap<(Name, RecordType), Change> {
+    let (below, policy) = (world.index.below(domain), world.policy);
+    let holder = world.zones.holder(domain).map(|h| h.zone.meta.uid.as_str());
+    let mut out = BTreeMap::new();
+    for facts in world.index.home(domain) {
+        let meta = &facts.set.meta;
+        // Its status speaks of the zone that it refers to.
+        let here = facts.place == Place::Accepted(domain.clone())
+            && facts.refers_only_to(holder)
+            && policy.holds_set(meta);
+        let Some(rtype) = facts.set.rtype.as_ref().ok().filter(|_| here && !facts.going) else {
+            continue;
         };
-        !facts.going
-            && world.policy.holds_set(&facts.set.meta)
-            && facts.place == Place::Accepted(domain.clone())
-            && facts.programmed_names(domain).iter().any(stays)
-    })
+        let declared = |name: &Name| facts.declared.groups.contains_key(name);
+        for name in facts.programmed_names(domain).into_iter().filter(declared) {
+            let written = names.get(&name).is_some_and(|change| change.types.contains_key(rtype));
+            let stored = contents.get(&name, *rtype).filter(|_| !written);
+            let Some(stored) = stored.filter(|r| writer(&r.comments, policy) == Writer::Nobody)
+            else {
+                continue;
+            };
+            let others = policy.protect && !own(world, facts, domain, &name, contents);
+            if others || protected(domain, below, &name, *rtype) {
+                continue;
+            }
+            let hash = stored.contents(*rtype).map(|c| c.fingerprint()).unwrap_or_default();
+            let note = Note::new(&policy.owner_id, &meta.key(), &meta.uid, hash);
+            let foreign = stored.foreign_comments().cloned();
+            let comments = foreign.chain([note.to_comment(&stored.comments)]).collect();
+            let by = Party { uid: meta.uid.clone(), key: meta.key() };
+            out.entry((name, *rtype)).or_insert(Change::Adopt { comments, by });
+        }
+    }
+    out
 }
 
 /// Whether what is stored is what a going set's spec declares.

@@ -83,12 +83,12 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
     for (uid, why) in &evidence.lost_zones {
         hold_zones_of(&mut plan, uid, why);
     }
+    let mut touched = Held::new();
     for (uid, why) in evidence.lost_sets.iter().chain(&evidence.kept_sets) {
-        let touched = names_touching(&plan, uid);
-        for (zone, name) in touched {
-            hold_name(&mut plan, &zone, &name, why);
-        }
+        let names = names_touching(&plan, uid).into_iter();
+        touched.extend(names.map(|name| (name, why.clone())));
     }
+    hold_names(&mut plan, &touched);
     for (uid, why) in &evidence.lost_sets {
         if let Some(set) = plan.sets.get_mut(uid) {
             let message = sentence::detailed(sentence::PENDING_NAME, why);
@@ -137,11 +137,8 @@ pub(super) fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
         .filter(|d| plan.zones.contains_key(d))
         .collect();
     for domain in concerned {
-        let names: Vec<Name> =
-            plan.zones.get(&domain).into_iter().flat_map(|z| z.names.keys().cloned()).collect();
-        for name in names {
-            hold_name(plan, &domain, &name, why);
-        }
+        let held = all_of(plan, &domain, why).collect();
+        hold_names(plan, &held);
         if let Some(zone) = plan.zones.get_mut(&domain) {
             zone.withhold(why);
         }
@@ -169,31 +166,49 @@ pub(super) fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
     out
 }
 
-/// What is stored at a name stays as it is for this pass, and nobody inherits it. Nothing is stored in a zone that is
+/// Zone and owner name, each with the reason why it is held.
+pub(super) type Held = BTreeMap<(Name, Name), String>;
+
+/// What is stored at these names stays as it is for this pass, and nobody inherits it. Nothing is stored in a zone that is
 /// yet to be made: it gets the SOA and NS of its class all the same.
-pub(super) fn hold_name(plan: &mut Plan, zone: &Name, name: &Name, why: &str) {
-    if let Some(zone) = plan.zones.get_mut(zone) {
+pub(super) fn hold_names(plan: &mut Plan, held: &Held) {
+    let mut evident = BTreeSet::new();
+    for (zone_name, name) in held.keys() {
+        let Some(zone) = plan.zones.get_mut(zone_name) else { continue };
+        let Some(mut change) = zone.names.remove(name) else { continue };
         let made = matches!(zone.step, ZoneStep::Create { .. });
         let stays = |c: &Change| made && matches!(c, Change::Replace { by: None, .. });
-        let mut evident = false;
-        let held = zone.names.remove(name).map(|mut change| {
-            evident = change.types.values().any(|c| !stays(c) && zone.leaves_evidence(c));
-            change.types.retain(|_, c| stays(c));
-            change
-        });
-        zone.names.extend(held.filter(|c| !c.types.is_empty()).map(|c| (name.clone(), c)));
-        if evident {
+        if change.types.values().any(|c| !stays(c) && zone.leaves_evidence(c)) {
+            evident.insert(zone_name.clone());
+        }
+        change.types.retain(|_, c| stays(c));
+        if !change.types.is_empty() {
+            zone.names.insert(name.clone(), change);
+        }
+    }
+    for name in evident {
+        if let Some(zone) = plan.zones.get_mut(&name) {
             zone.note_nothing();
         }
     }
     let raws = plan.sets.values_mut().flat_map(|s| s.raws.values_mut());
-    for raw in raws {
-        let here = raw.target.as_ref().is_some_and(|t| t.zone == *zone && t.name == *name);
-        if here && raw.verdict == Verdict::Sent {
+    for raw in raws.filter(|raw| raw.verdict == Verdict::Sent) {
+        let Some(target) = &raw.target else { continue };
+        if let Some(why) = held.get(&(target.zone.clone(), target.name.clone())) {
             let message = sentence::detailed(sentence::PENDING_NAME, why);
             raw.verdict = Verdict::Not(reason::PENDING, message);
         }
     }
+}
+
+/// All that is to be written in a zone.
+pub(super) fn all_of<'a>(
+    plan: &'a Plan,
+    zone: &'a Name,
+    why: &'a str,
+) -> impl Iterator<Item = ((Name, Name), String)> + 'a {
+    let names = plan.zones.get(zone).into_iter().flat_map(|z| z.names.keys());
+    names.map(move |name| ((zone.clone(), name.clone()), why.to_owned()))
 }
 
 /// An implicit delete stays only if a live GET says that the object is gone, or another by its uid. A write
@@ -216,9 +231,9 @@ fn hold_unproved(plan: &mut Plan, live: &BTreeMap<ObjectKey, LiveObject>) {
         }
     }
     let why = "it is not proved that its object is gone";
-    for (zone, name) in held {
-        if let Some(plan) = plan.zones.get_mut(&zone) {
-            let types = plan.names.get(&name).into_iter().flat_map(|c| &c.types);
+    for (zone, name) in &held {
+        if let Some(plan) = plan.zones.get_mut(zone) {
+            let types = plan.names.get(name).into_iter().flat_map(|c| &c.types);
             let implicit = types.filter_map(|(rtype, change)| match change {
                 Change::Delete { by, why: DeleteReason::Implicit, .. } => Some(Leftover {
                     name: name.clone(),
@@ -230,6 +245,7 @@ fn hold_unproved(plan: &mut Plan, live: &BTreeMap<ObjectKey, LiveObject>) {
             });
             plan.leftovers.extend(implicit.collect::<Vec<_>>());
         }
-        hold_name(plan, &zone, &name, why);
     }
+    let held = held.into_iter().map(|key| (key, why.to_owned())).collect();
+    hold_names(plan, &held);
 }

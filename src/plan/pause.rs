@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::guard::{hold_name, hold_zones_of, names_touching};
+use super::guard::{hold_names, hold_zones_of, names_touching};
 use super::zones::{Standing, mark_of};
 use super::{Plan, World};
 use crate::api::PAUSE;
@@ -52,11 +52,13 @@ pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
     let why = format!("paused by the annotation {PAUSE}");
     let cluster = &world.snapshot.cluster;
     for zone in cluster.zones.iter().filter(|z| z.meta.paused) {
-        if has_its_domain(world, &zone.meta.uid) {
+        let holds = has_its_domain(world, &zone.meta.uid);
+        if holds {
             hold_zones_of(&mut plan, &zone.meta.uid, &why);
         }
         if let Some(object) = plan.objects.get_mut(&zone.meta.uid) {
-            object.secure = None;
+            // Whose zone passes to it in this pass is written for, and so has its finalizer.
+            object.secure = object.secure.take().filter(|_| !holds);
             if let Some(deletion) = &mut object.deletion {
                 deletion.dependants.clear();
                 deletion.strip.clear();
@@ -77,9 +79,8 @@ pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
                 set.blocked = Some(why.clone());
             }
         }
-        for (zone, name) in held {
-            hold_name(&mut plan, &zone, &name, &why);
-        }
+        let held = held.into_iter().map(|name| (name, why.clone())).collect();
+        hold_names(&mut plan, &held);
         let key = set.meta.key();
         for object in plan.objects.values_mut() {
             let Some(deletion) = &mut object.deletion else { continue };

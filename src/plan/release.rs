@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Plan;
 use super::brakes::{Brake, Hold};
 use super::outcome::{Applied, Failure, Outcome};
+use super::zones::Standing;
 use crate::dns::name::Name;
 
 /// How long a release counts, in milliseconds: a pass may fail, but nobody stands by a decision of yesterday.
@@ -112,9 +113,12 @@ impl Hold {
     pub(super) fn is_carried_out(&self, plan: &Plan, applied: &Applied) -> bool {
         let done = |outcome: &Outcome| matches!(outcome, Outcome::Done(_));
         if self.brake != Brake::Deletes {
-            let idle = |zone: &Name| plan.zones.get(zone).is_none_or(|z| !z.has_work());
-            let made = |zone: &Name| applied.zones.get(zone)?.zone.as_ref().map(done);
-            return self.zones.iter().all(|zone| idle(zone) || made(zone) == Some(true));
+            // A missing zone for which nobody is served is let go by its absence.
+            let served = plan.objects.values().filter(|o| o.standing == Standing::Served);
+            let served: BTreeSet<&Name> = served.filter_map(|o| o.domain.as_ref()).collect();
+            let lost = |zone: &Name| self.brake == Brake::Missing && !served.contains(zone);
+            let ended = |zone: &Name| applied.zones.get(zone)?.zone.as_ref().map(done);
+            return self.zones.iter().all(|zone| lost(zone) || ended(zone) == Some(true));
         }
         let zones = self.zones.iter().filter_map(|zone| applied.zones.get(zone));
         let keys = zones.flat_map(|zone| &zone.keys).filter(|(_, outcome)| done(outcome));

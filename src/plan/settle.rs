@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
 use super::census::Census;
-use super::change::Verdict;
+use super::change::{Change, Verdict};
 use super::events::{self, Event};
 use super::objects::{Deletion, ObjectPlan, ZoneProgrammed};
 use super::outcome::{Applied, Failure, Outcome};
@@ -344,8 +344,12 @@ fn said(plan: &Plan, raw: &RawPlan, applied: &Applied) -> Said {
 /// A zone without an SOA answers nothing. One that is made gets it from PowerDNS if not from us.
 fn lacks_soa(plan: &Plan, applied: &Applied, zone: &Name) -> bool {
     let made = |z: &ZonePlan| matches!(z.step, ZoneStep::Create { .. });
-    plan.zones.get(zone).is_some_and(|z| z.no_soa && !made(z))
-        && matches!(applied.key(zone, zone, RecordType::Soa), Outcome::Failed(_))
+    let written = |z: &ZonePlan| {
+        let soa = z.names.get(zone).and_then(|apex| apex.types.get(&RecordType::Soa));
+        matches!(soa, Some(Change::Replace { .. }))
+            && matches!(applied.key(zone, zone, RecordType::Soa), Outcome::Done(_))
+    };
+    plan.zones.get(zone).is_some_and(|z| z.no_soa && !made(z) && !written(z))
 }
 
 /// What waits for a mark that could not be written says why it could not.

@@ -9,7 +9,7 @@ use super::claims::{Claim, ZoneView};
 use super::diff::decide_name;
 use super::evidence::unadopted;
 use super::memory::Known;
-use super::note::Mark;
+use super::note::{Mark, NOTE_ACCOUNT};
 use super::permission::{Permission, permission};
 use super::set_plan::Verdicts;
 use super::sets::Place;
@@ -96,8 +96,8 @@ impl ZonePlan {
         for change in self.names.values_mut() {
             change.types.retain(|_, c| !matches!(c, Change::Adopt { .. }));
             for change in change.types.values_mut() {
-                if let Change::Replace { comments, by: Some(_), .. } = change {
-                    *comments = None;
+                if let Change::Replace { comments: Some(comments), by: Some(_), .. } = change {
+                    comments.retain(|comment| comment.account != NOTE_ACCOUNT);
                 }
             }
         }
@@ -284,8 +284,11 @@ fn decide_names(
             verdicts.insert((said.uid, said.name), said.verdict);
         }
     }
-    if plan.noteless && unadopted(world, domain, contents, &plan.names) {
-        plan.note_nothing();
+    if plan.noteless && permission.withheld().is_none() {
+        let unadopted = unadopted(world, domain, contents, &plan.names).into_iter();
+        for ((name, rtype), change) in unadopted.filter(|(_, change)| permission.allows(change)) {
+            plan.names.entry(name).or_default().types.insert(rtype, change);
+        }
     }
     verdicts
 }

@@ -42,14 +42,14 @@ fn nothing_is_noted_beside_what_a_paused_set_has_without_a_note() {
     assert_eq!(noted(&mut scene), 2);
 }
 
-/// What is served of it is what another agent made of a spec that we refuse.
+/// What is served of it is what another agent made of a spec that we refuse: it gets a note all the same.
 #[test]
-fn nothing_is_noted_beside_what_an_invalid_claim_has_without_a_note() {
+fn what_an_invalid_claim_has_is_noted_as_its_own() {
     for delete in [true, false] {
         let mut scene = noteless();
         scene.declare("s", &[("s", "no address")]);
         scene.rest();
-        assert_eq!(noted(&mut scene), 0);
+        assert_eq!(noted(&mut scene), 3);
         assert!(scene.said("dnsrecordsets", "s", Some("s"), "Programmed").starts_with("False"));
         if delete {
             scene.delete("dnsrecordsets", "s");
@@ -61,4 +61,15 @@ fn nothing_is_noted_beside_what_an_invalid_claim_has_without_a_note() {
         assert!(!scene.pdns("a.test.").rrsets.keys().any(|(name, _)| name == "s.a.test."));
         assert_eq!(noted(&mut scene), if delete { 2 } else { 3 });
     }
+}
+
+/// Unless others may have written it.
+#[test]
+fn under_protection_what_differs_from_its_claim_is_nobodys() {
+    let mut scene = noteless();
+    scene.policy.protect = true;
+    scene.store("a.test.", "s.a.test.", "A", &["192.0.2.7"]);
+    scene.declare("s", &[("s", "no address")]);
+    scene.rest();
+    assert_eq!(noted(&mut scene), 2);
 }

@@ -261,29 +261,11 @@ fn served(
         }
         let noted = now.get(claim.rtype).and_then(|r| note_of(r));
         let noted = noted.is_some_and(|(o, u)| o == OWNER && winners.iter().any(|w| w.uid == u));
-        if after.pdns.comments && !noted && !waits_for_evidence(after, apex) {
+        if after.pdns.comments && !noted {
             out.push(format!("{name} {} does not carry the note of its winner", claim.rtype));
         }
     }
     out
-}
-
-/// Whether nothing in a zone carries our note, and something in it is a live set's by the word of its status alone: noted
-/// beside that, the others would end its evidence.
-fn waits_for_evidence(world: &World, apex: &str) -> bool {
-    let rrsets = &world.pdns.zones[apex].rrsets;
-    let ours = |r: &Rrset| note_of(r).is_some_and(|(owner, _)| owner == OWNER);
-    let objects =
-        world.cluster.objects.iter().filter(|((plural, ..), _)| plural == "dnsrecordsets");
-    let mut told = objects.flat_map(|(_, object)| {
-        let names = object["status"]["recordSets"].as_array().into_iter().flatten();
-        names.map(|name| (name.to_string(), object["spec"]["recordType"].as_str()))
-    });
-    let programmed = |said: &str| said.contains("\"True\"") || said.contains("programmed before");
-    !rrsets.values().any(ours)
-        && told.any(|(said, rtype)| {
-            programmed(&said) && rrsets.keys().any(|(_, t)| Some(t.as_str()) == rtype)
-        })
 }
 
 /// RRsets with our note whose writer is gone, or no longer declares the name.
