@@ -21,6 +21,8 @@ pub struct Bare {
     http: reqwest::Client,
     powerdns: String,
     key: String,
+    /// Zones that are written to side by side.
+    writers: usize,
 }
 
 /// A write, its body as text.
@@ -34,7 +36,10 @@ impl Bare {
     pub async fn new(estate: &Estate) -> Bare {
         let pdns = &estate.pdns;
         let kube = ApiServer::shared().client().await;
-        Bare { kube, http: http_client(), powerdns: pdns.url(), key: pdns.key().to_owned() }
+        // PowerDNS before 4.9.2 on sqlite refuses one of two.
+        let writers = if pdns.has_one_writer() { 1 } else { TO_POWERDNS };
+        let (powerdns, key) = (pdns.url(), pdns.key().to_owned());
+        Bare { kube, http: http_client(), powerdns, key, writers }
     }
 
     /// The reads of a pass: lists one after the other, page by page, then PowerDNS' lists, then its zones side by side.
@@ -70,7 +75,7 @@ impl Bare {
                 self.to_powerdns(&method, &path, Some(body)).await;
             }
         });
-        stream::iter(zones).buffer_unordered(TO_POWERDNS).collect::<()>().await;
+        stream::iter(zones).buffer_unordered(self.writers).collect::<()>().await;
     }
 
     /// The writes to the API server of a pass, for objects of another namespace with these other uids.

@@ -40,6 +40,8 @@ impl Report {
 
     /// A number that may not be passed.
     pub fn most(&mut self, what: &str, found: f64, most: f64, unit: &str) {
+        // No -0.0: the difference of two counters.
+        let found = found + 0.0;
         let figures = json!({"found": found, "most": most, "unit": unit});
         let goal = format!("≤ {most} {unit}");
         self.row(what, format!("{found:.1} {unit}"), goal, found <= most, figures);

@@ -139,6 +139,11 @@ impl Pdns {
         }
     }
 
+    /// Whether it answers 500 to one of two that write at the same time: sqlite before 4.9.2.
+    pub fn has_one_writer(&self) -> bool {
+        self.backend == Backend::Sqlite && self.version() < (4, 9, 2)
+    }
+
     /// Whether comments stay when their zone is deleted, for the next zone to find: LMDB from 5.1 on.
     pub fn comments_outlive_zones(&self) -> bool {
         self.backend == Backend::Lmdb && self.version() >= (5, 1, 0)
