@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::model::Rrset;
 use crate::reference::{Claim, Fate, Home, View, domain};
 use crate::scene::{FINALIZERS, Mark, Scene, Writer, finalized, is_true, stored, terminating, uid};
 use crate::words::{Contents, coexist, normal};
@@ -87,7 +88,7 @@ impl View<'_> {
             let why = if element["changetype"] == "DELETE" {
                 self.delete(apex, (name, rtype), here, &admitted)
             } else {
-                self.replace(apex, (name, rtype), element, &admitted)
+                self.replace(apex, (name, rtype), element, here, &admitted)
             };
             why.map(|why| format!("{element} in {apex}: {why}"))
         })
@@ -132,6 +133,7 @@ impl View<'_> {
         apex: &str,
         (name, rtype): (&str, &str),
         element: &Value,
+        claims: &[Claim<'_>],
         admitted: &[Claim<'_>],
     ) -> Option<&'static str> {
         let Some(holder) = self.served(apex) else { return Some("nobody is served here") };
@@ -158,6 +160,8 @@ impl View<'_> {
             let texts = records.iter().filter_map(|r| r["content"].as_str());
             (element["ttl"].as_i64().unwrap_or(-1), texts.map(|t| normal(rtype, t)).collect())
         });
+        let alone = was.filter(|_| sent.is_none());
+        let retold = alone.is_some_and(|r| self.retold((apex, name, rtype), r, comments, claims));
         let contents = sent.or_else(|| was.map(|r| stored(rtype, r)));
         if let Some(claim) = admitted.iter().find(|c| c.rtype == rtype) {
             return (contents != claim.contents).then_some("the winner declares other contents");
@@ -166,7 +170,30 @@ impl View<'_> {
         match rtype {
             "SOA" if name == apex => None,
             "NS" if name == apex && contents.is_some_and(|(_, ns)| ns == servers) => None,
+            _ if retold => None,
             _ => Some("nobody who may declares it"),
+        }
+    }
+
+    /// A note alone: what nobody noted gets that of who declares it and is refused, and at the apex goes that of who has done
+    /// with it.
+    fn retold(
+        &self,
+        (apex, name, rtype): (&str, &str, &str),
+        was: &Rrset,
+        comments: Option<&Vec<Value>>,
+        claims: &[Claim<'_>],
+    ) -> bool {
+        let declares = |uid: &str| claims.iter().any(|c| c.uid == uid && c.rtype == rtype);
+        let all = comments.into_iter().flatten().filter_map(|c| c["content"].as_str());
+        let mut notes = all.filter_map(|c| serde_json::from_str::<Value>(c).ok());
+        let uid = notes.find_map(|note| Some(note["uid"].as_str()?.to_owned()));
+        match (self.party.writer(was), uid) {
+            (Writer::Nobody, Some(uid)) => declares(&uid),
+            (Writer::Ours(uid), None) => {
+                name == apex && matches!(rtype, "SOA" | "NS") && !declares(&uid)
+            }
+            _ => false,
         }
     }
 

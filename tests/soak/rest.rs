@@ -50,16 +50,20 @@ impl View<'_> {
         let servers = self.servers(holder);
         let declared = claims.get(apex).into_iter().flatten().any(|c| c.rtype == "NS");
         let here = zone.at(apex);
-        if let Some(ns) = here.get("NS").filter(|_| !declared && !servers.is_empty())
-            && self.party.writer(ns) != Writer::Other
-            && stored("NS", ns).1 != servers
-        {
+        let otherwise = here
+            .get("NS")
+            .filter(|_| !declared && !servers.is_empty())
+            .filter(|ns| stored("NS", ns).1 != servers);
+        let anothers = otherwise.is_some_and(|ns| self.party.writer(ns) == Writer::Other);
+        if let Some(ns) = otherwise.filter(|_| !anothers) {
             out.push(format!("the name servers of {apex} are {:?}, not {servers:?}", ns.records));
         }
         let full = here.contains_key("SOA") && here.contains_key("NS");
         let said = is_true(&holder["status"]["conditions"], "Programmed");
-        if full != said || (!full && !servers.is_empty()) {
-            out.push(format!("zone {apex}: SOA and NS there: {full}, Programmed: {said}"));
+        if (full && !anothers) != said || (!full && !servers.is_empty()) {
+            out.push(format!(
+                "zone {apex}: SOA and NS there: {full}, another's NS: {anothers}, Programmed: {said}"
+            ));
         }
         out
     }
