@@ -154,18 +154,16 @@ impl Plan {
 /// The holds on deletes of RRsets, each with its keys.
 fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, Vec<Key>)> {
     let mut out = Vec::new();
-    let of = |_: &str, why| matches!(why, DeleteReason::Implicit | DeleteReason::Undeclared);
-    let implicit = deletes(plan, of);
+    // A set that is listed without being input is no object that is gone: asking for it spares what it wrote.
+    let listed: BTreeSet<&str> =
+        snapshot.cluster.sets.iter().map(|s| s.meta.uid.as_str()).collect();
+    let implicit = deletes(plan, |by, why| {
+        let gone = why == DeleteReason::Implicit && !listed.contains(by);
+        gone || why == DeleteReason::Undeclared
+    });
     let undeclared = !deletes(plan, |_, why| why == DeleteReason::Undeclared).is_empty();
     let gone = if undeclared { "that no object declares" } else { "whose objects are gone" };
     let noted = plan.zones.values().any(|z| !z.carried.is_empty());
-    let per_zone = |keys: &[Key]| {
-        let mut zones: BTreeMap<Name, Vec<Key>> = BTreeMap::new();
-        for key in keys {
-            zones.entry(key.0.clone()).or_default().push(key.clone());
-        }
-        zones
-    };
     let zones = per_zone(&implicit);
     let why = if implicit.is_empty() {
         None
@@ -190,7 +188,23 @@ fn deletes_held(plan: &Plan, snapshot: &Snapshot, brakes: Brakes) -> Vec<(Hold, 
             }
         }
     }
-    let Some(percent) = brakes.explicit_percent else { return out };
+    if let Some(percent) = brakes.explicit_percent {
+        out.extend(explicit_held(plan, snapshot, percent));
+    }
+    out
+}
+
+fn per_zone(keys: &[Key]) -> BTreeMap<Name, Vec<Key>> {
+    let mut zones: BTreeMap<Name, Vec<Key>> = BTreeMap::new();
+    for key in keys {
+        zones.entry(key.0.clone()).or_default().push(key.clone());
+    }
+    zones
+}
+
+/// The holds on what somebody asked for, of more than `percent` of a zone.
+fn explicit_held(plan: &Plan, snapshot: &Snapshot, percent: usize) -> Vec<(Hold, Vec<Key>)> {
+    let mut out = Vec::new();
     // What goes with its DNSZone; whoever else ends of that domain says nothing about the sets of the one that is served.
     let along = terminating(plan).flat_map(|o| o.entries.keys().map(String::as_str));
     let along: BTreeSet<&str> = along.collect();

@@ -1,6 +1,6 @@
 //! The claims to RRsets of a zone, and what deciding about them needs to know of that zone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
 use super::change::{DeleteReason, Party};
@@ -22,6 +22,10 @@ pub(super) struct ZoneView<'a> {
     pub(super) coming: &'a [&'a Name],
     pub(super) policy: &'a Policy,
     pub(super) sets: &'a Sets<'a>,
+    /// A set of this zone hides a name or its type.
+    pub(super) hidden: bool,
+    /// Namespaces of sets that may belong here as well as anywhere.
+    pub(super) unreferred: &'a BTreeSet<&'a str>,
     /// No note of ours says what is ours here: objects do.
     pub(super) noteless: bool,
     /// The DNSZone, where what nobody declares goes.

@@ -87,9 +87,7 @@ pub(super) fn unadopted(
     for facts in world.index.home(domain) {
         let meta = &facts.set.meta;
         // Its status speaks of the zone that it refers to.
-        let here = facts.place == Place::Accepted(domain.clone())
-            && facts.refers_only_to(holder)
-            && policy.holds_set(meta);
+        let here = facts.place == Place::Accepted(domain.clone()) && facts.refers_only_to(holder);
         let Some(rtype) = facts.set.rtype.as_ref().ok().filter(|_| here && !facts.going) else {
             continue;
         };

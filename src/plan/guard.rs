@@ -83,11 +83,9 @@ pub fn confirm(mut plan: Plan, evidence: &Evidence) -> Plan {
     for (uid, why) in &evidence.lost_zones {
         hold_zones_of(&mut plan, uid, why);
     }
-    let mut touched = Held::new();
-    for (uid, why) in evidence.lost_sets.iter().chain(&evidence.kept_sets) {
-        let names = names_touching(&plan, uid).into_iter();
-        touched.extend(names.map(|name| (name, why.clone())));
-    }
+    let why = evidence.lost_sets.iter().chain(&evidence.kept_sets);
+    let why = why.map(|(uid, why)| (uid.as_str(), why.as_str())).collect();
+    let touched = names_touching(&plan, &why);
     hold_names(&mut plan, &touched);
     for (uid, why) in &evidence.lost_sets {
         if let Some(set) = plan.sets.get_mut(uid) {
@@ -145,29 +143,30 @@ pub(super) fn hold_zones_of(plan: &mut Plan, uid: &str, why: &str) {
     }
 }
 
-/// Names where a set has a claim or on whose account something is deleted.
-pub(super) fn names_touching(plan: &Plan, uid: &str) -> BTreeSet<(Name, Name)> {
-    let targets = plan.sets.get(uid).into_iter().flat_map(|s| s.raws.values());
-    let mut out: BTreeSet<(Name, Name)> = targets
-        .filter_map(|r| r.target.as_ref())
-        .map(|t| (t.zone.clone(), t.name.clone()))
-        .collect();
+/// Zone and owner name, each with the reason why it is held.
+pub(super) type Held = BTreeMap<(Name, Name), String>;
+
+/// Names where one of these sets has a claim, or where something is written or deleted on its account, each with the reason
+/// that its uid has here.
+pub(super) fn names_touching(plan: &Plan, why: &BTreeMap<&str, &str>) -> Held {
+    let mut out = Held::new();
+    for (uid, why) in why {
+        let raws = plan.sets.get(*uid).into_iter().flat_map(|s| s.raws.values());
+        let targets = raws.filter_map(|r| r.target.as_ref());
+        out.extend(targets.map(|t| ((t.zone.clone(), t.name.clone()), (*why).to_owned())));
+    }
     for (zone, zone_plan) in &plan.zones {
         for (name, change) in &zone_plan.names {
-            let by = |c: &Change| match c {
-                Change::Delete { by, .. } | Change::Adopt { by, .. } => by.uid == uid,
-                Change::Replace { by, .. } => by.as_ref().is_some_and(|p| p.uid == uid),
-            };
-            if change.types.values().any(by) {
-                out.insert((zone.clone(), name.clone()));
-            }
+            let by = change.types.values().filter_map(|change| match change {
+                Change::Delete { by, .. } | Change::Adopt { by, .. } => Some(by),
+                Change::Replace { by, .. } => by.as_ref(),
+            });
+            let why = by.filter_map(|party| why.get(party.uid.as_str()));
+            out.extend(why.map(|why| ((zone.clone(), name.clone()), (*why).to_owned())));
         }
     }
     out
 }
-
-/// Zone and owner name, each with the reason why it is held.
-pub(super) type Held = BTreeMap<(Name, Name), String>;
 
 /// What is stored at these names stays as it is for this pass, and nobody inherits it. Nothing is stored in a zone that is
 /// yet to be made: it gets the SOA and NS of its class all the same.

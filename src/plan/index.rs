@@ -17,6 +17,8 @@ pub(crate) struct Index<'a> {
     home: BTreeMap<&'a Name, Vec<&'a SetFacts<'a>>>,
     /// Record sets that name no DNSZone, or none that there is.
     pub(crate) homeless: Vec<&'a SetFacts<'a>>,
+    /// Namespaces of record sets whose zone reference is unreadable: one may declare something in any zone of its namespace.
+    pub(crate) unreferred: BTreeSet<&'a str>,
     /// Record sets by namespace and name of the DNSZone that they name.
     named: BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a SetFacts<'a>>>>,
     /// Record sets by the uids of their owner references.
@@ -65,9 +67,12 @@ impl<'a> Index<'a> {
         if set.place == Place::Unresolved {
             self.homeless.push(set);
         }
+        let namespace = set.set.meta.namespace.as_str();
         if let Some(zone) = &set.set.zone {
-            let named = self.named.entry(&set.set.meta.namespace).or_default();
+            let named = self.named.entry(namespace).or_default();
             named.entry(zone).or_default().push(set);
+        } else {
+            self.unreferred.insert(namespace);
         }
         let uids: BTreeSet<&str> = set.set.meta.owners.iter().map(|o| o.uid.as_str()).collect();
         for uid in uids {

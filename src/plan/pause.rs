@@ -67,20 +67,22 @@ pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
             }
         }
     }
-    for set in cluster.sets.iter().filter(|s| s.meta.paused) {
-        let mut held: BTreeSet<(Name, Name)> = names_touching(&plan, &set.meta.uid);
-        held.extend(carried(&plan, &set.meta.uid));
+    let paused = cluster.sets.iter().filter(|s| s.meta.paused);
+    let uids = paused.clone().map(|s| (s.meta.uid.as_str(), why.as_str())).collect();
+    let mut held = names_touching(&plan, &uids);
+    let reason = |name| (name, why.clone());
+    for set in paused {
+        held.extend(carried(&plan, &set.meta.uid).into_iter().map(reason));
         stay(&mut plan, &set.meta, &why);
         if let Some(set) = plan.sets.get_mut(&set.meta.uid) {
-            held.extend(set.traces.iter().map(|t| (t.zone.clone(), t.name.clone())));
+            let traces = set.traces.iter().map(|t| (t.zone.clone(), t.name.clone()));
+            held.extend(traces.map(reason));
             set.secure = None;
             set.repointed = None;
             if set.going {
                 set.blocked = Some(why.clone());
             }
         }
-        let held = held.into_iter().map(|name| (name, why.clone())).collect();
-        hold_names(&mut plan, &held);
         let key = set.meta.key();
         for object in plan.objects.values_mut() {
             let Some(deletion) = &mut object.deletion else { continue };
@@ -97,5 +99,6 @@ pub(super) fn pause(mut plan: Plan, world: &World<'_>) -> Plan {
             }
         }
     }
+    hold_names(&mut plan, &held);
     plan
 }

@@ -155,13 +155,11 @@ impl SetFacts<'_> {
         }
     }
 
-    /// Whether it may declare something in `zone` that cannot be read: its zone reference is unreadable and it is in the
-    /// namespace of what it could declare, or it belongs there and hides a name or its type.
+    /// Whether it belongs into `zone` and hides a name or its type.
     #[must_use]
-    pub fn may_hide(&self, zone: &Name, namespace: &str) -> bool {
+    pub fn hides(&self, zone: &Name) -> bool {
         let here = matches!(&self.place, Place::Accepted(domain) if domain == zone);
-        (here && self.declared.partly_known)
-            || (self.set.zone.is_none() && self.set.meta.namespace == namespace)
+        here && self.declared.partly_known
     }
 
     /// Whether it has an owner reference to the DNSZone of this uid.

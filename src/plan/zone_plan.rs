@@ -356,12 +356,6 @@ fn wants_soa(domain: &Name, contents: &ZoneContents) -> bool {
     soa.is_none_or(|soa| soa.records.iter().any(|r| r.disabled || made_up(r)))
 }
 
-/// Whether a record set may declare something in this zone that cannot be read.
-fn may_hide(world: &World<'_>, domain: &Name, namespace: &str) -> bool {
-    let mut sets = world.index.home(domain).iter().chain(&world.index.homeless);
-    sets.any(|set| set.may_hide(domain, namespace))
-}
-
 fn view<'a>(
     world: &'a World<'a>,
     domain: &'a Name,
@@ -375,10 +369,12 @@ fn view<'a>(
     let noteless = !comments || plan.noteless;
     let holder = world.zones.holder(domain).map(|h| &h.zone.meta);
     // Free text in the account says that the zone is somebody else's to empty; what a set may hide is not undeclared.
+    let hidden = world.index.home(domain).iter().any(|set| set.hides(domain));
     let purges = holder.filter(|holder| {
         world.policy.delete_undeclared
             && mark.as_ref().is_some_and(|m| m.names(&holder.uid))
-            && !may_hide(world, domain, &holder.namespace)
+            && !hidden
+            && !world.index.unreferred.contains(holder.namespace.as_str())
     });
     ZoneView {
         zone: domain,
@@ -390,6 +386,8 @@ fn view<'a>(
         coming: world.index.coming(domain),
         policy: world.policy,
         sets: world.sets,
+        hidden,
+        unreferred: &world.index.unreferred,
         // In another owner's zone only a note of ours is evidence.
         evidence: if noteless && mark != Some(Mark::Other) {
             super::evidence::evidence(world, domain, contents, claims)

@@ -117,6 +117,24 @@ fn an_empty_list_of_sets_is_no_reason_to_delete_what_was_written_for_some() {
 }
 
 /// The same for what somebody asked for: sets are being deleted, or have lost names.
+/// The live GET of such a set spares what it wrote, in each pass: no brake may wait for that.
+#[test]
+fn sets_of_a_zone_that_has_a_shadow_are_not_gone() {
+    let mut scene = scene(&[("a", 7)]);
+    let provenance = json!({"meta.datumapis.com/upstream-namespace": "ns", "meta.datumapis.com/upstream-name": "a"});
+    let shadow = json!({"kind": "DNSZone", "spec": {"domainName": "a.test", "dnsZoneClassName": "ours"},
+        "metadata": {"name": "shadow", "namespace": "ns-0a1b2c3d-0000-4000-8000-00000000000f", "uid": "u-shadow",
+            "creationTimestamp": "2026-01-02T00:00:00Z", "annotations": provenance}});
+    scene.world.cluster.put("dnszones", shadow);
+    scene.pdns("a.test.").account = Scene::mark("shadow");
+    vanish(&mut scene, "a", 2);
+    let few = |implicit_total| Brakes { implicit_total, ..OPEN };
+    assert_eq!(changes(&scene.plan()).len(), 7);
+    assert!(whys(&braked(&scene, few(2))).is_empty());
+    let held = braked(&scene, few(1));
+    assert_eq!(whys(&held), ["2 RRsets whose objects are gone would be deleted at once"]);
+}
+
 #[test]
 fn a_share_of_a_large_zone_is_held_although_it_was_asked_for() {
     for (sets, gone, percent, held) in [

@@ -109,7 +109,7 @@ impl<'v> Decision<'v, '_> {
 
     /// A record set whose spec is only partly known may declare what is here: nothing implicit goes.
     fn guarded(&self, key: &ObjectKey) -> bool {
-        self.view.sets.values().any(|s| s.may_hide(self.view.zone, &key.namespace))
+        self.view.hidden || self.view.unreferred.contains(key.namespace.as_str())
     }
 
     /// What nobody declares, in a zone that is to hold nothing else. A name that somebody declares something at is not
