@@ -43,13 +43,13 @@ pub(super) fn evidence(
     for facts in sets {
         let Ok(rtype) = facts.set.rtype else { continue };
         let (names, why) = if facts.going {
-            if !world.policy.holds_set(&facts.set.meta)
-                || !belonged(world, facts, domain, holder, mark.as_ref())
-            {
+            let belonged = belonged(world, facts, domain, holder, mark.as_ref());
+            let told = || tells_of(world, facts, domain);
+            if !world.policy.holds_set(&facts.set.meta) || !(belonged || told()) {
                 continue;
             }
             let mut names = facts.programmed_names(domain);
-            if may_have_written(world, facts, mark.as_ref()) {
+            if belonged && may_have_written(world, facts, mark.as_ref()) {
                 names.extend(facts.spelled_names(domain));
             }
             // What others may have written goes only where it is what the set itself would have written.
@@ -153,6 +153,15 @@ fn belonged(
         }
         Place::Unresolved => marked,
     }
+}
+
+/// Whether a going set's status speaks of this zone, whoever holds it by now: the mark passes to an heir before what the set
+/// had programmed is deleted, and only the status tells of that if the deletes fail.
+fn tells_of(world: &World<'_>, facts: &SetFacts<'_>, domain: &Name) -> bool {
+    let named = named_zone(world, facts).map(|zone| zone.zone.meta.uid.as_str());
+    facts.place == Place::NotServed(Some(domain.clone()))
+        && facts.refers_only_to(named)
+        && !is_anothers(world, facts)
 }
 
 /// Whether something may have been written for a set in the zone of the DNSZone that it names: a reference to that one is

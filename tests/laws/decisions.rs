@@ -248,10 +248,35 @@ fn what_ends_without_a_note_ends_in_its_own_zone() {
     scene.store("b.test.", "www.b.test.", "A", &["192.0.2.1"]);
     scene.delete("dnszones", "a");
     assert_eq!(changes(&scene.plan()), ["delete a.test. www.a.test. A"]);
-    // Somebody else is served there by now, and the mark is theirs.
+    // Somebody else is served there by now, and the mark is theirs: what was said to be programmed goes, and nothing else.
     scene.zone("heir", "a.test", "ours");
     scene.pdns("a.test.").account = Scene::mark("heir");
-    assert_eq!(changes(&scene.plan()), Vec::<String>::new());
+    scene.store("a.test.", "new.a.test.", "A", &["192.0.2.1"]);
+    scene.declare("s", &[("www", "192.0.2.1"), ("new", "192.0.2.1")]);
+    assert_eq!(changes(&scene.plan()), ["delete a.test. www.a.test. A"]);
+}
+
+/// The mark passes to an heir before anything is deleted. Without notes what a deleted record set had programmed goes all the
+/// same when the deletes fail: its status says so.
+#[test]
+fn what_ends_goes_although_the_mark_has_passed_to_an_heir() {
+    let mut scene = Scene::new();
+    scene.world.pdns.comments = false;
+    scene.zone("a", "a.test", "ours");
+    scene.set("s", "a", "A", &[("www", "192.0.2.1")]);
+    scene.set("t", "a", "AAAA", &[("www", "2001:db8::1")]);
+    scene.rest();
+    scene.zone("heir", "a.test", "ours");
+    scene.set("h", "heir", "AAAA", &[("www", "2001:db8::2")]);
+    scene.delete("dnszones", "a");
+    scene.pdns("a.test.").account = Scene::mark("heir");
+    for _ in 0..4 {
+        scene.pass();
+    }
+    let left = scene.pdns("a.test.").rrsets.keys();
+    let left: Vec<String> = left.map(|(name, rtype)| format!("{name} {rtype}")).collect();
+    assert_eq!(left, ["a.test. NS", "a.test. SOA", "www.a.test. AAAA"]);
+    assert!(!scene.world.cluster.objects.keys().any(|(_, _, name)| name == "s"));
 }
 
 /// So does one that this pass makes.

@@ -166,6 +166,11 @@ impl View<'_> {
         if let Some(claim) = admitted.iter().find(|c| c.rtype == rtype) {
             return (contents != claim.contents).then_some("the winner declares other contents");
         }
+        // It was read before the other daemon wrote: no server lets anybody lock it.
+        let declared = |c: &Claim<'_>| c.rtype == rtype && c.contents == contents;
+        if self.interrupted && claims.iter().any(declared) {
+            return None;
+        }
         let servers = self.servers(holder);
         match rtype {
             "SOA" if name == apex => None,
