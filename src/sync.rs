@@ -95,6 +95,7 @@ impl Syncer {
         let (snapshot, prints) = self.gather(&memory, self.policy.verify_interval).await?;
         let versions = Versions::default();
 
+        self.metrics.stage(Stage::Decide, 0);
         let plan = plan::decide(&snapshot, &memory, &self.policy);
         let plan = plan::brake(plan, &snapshot, self.policy.brakes, &memory.released);
         let evidence = cluster::secure(&self.cluster, &plan, &versions, &now).await;
@@ -108,6 +109,7 @@ impl Syncer {
             now: &|| self.now(),
         };
         let applied = apply(&target, &snapshot, &plan, memory.turn).await;
+        self.metrics.stage(Stage::Settle, 0);
         let mut aftermath = plan::settle(&plan, &applied, &now);
         let unrecorded = cluster::record(&self.cluster, &mut aftermath, &versions).await;
         cluster::tell(&self.cluster, &aftermath.events, &self.reporter, &now).await;

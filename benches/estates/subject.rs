@@ -1,5 +1,6 @@
 //! The daemon as it is measured: a process of its own, no proxy in between, its limits raised out of the way.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -132,6 +133,14 @@ impl Subject {
             powerdns_writes: ["PATCH", "POST", "PUT", "DELETE"].map(written).iter().sum(),
             kubernetes_writes: sum("dns_syncd_kubernetes_writes_total"),
         }
+    }
+
+    /// Seconds of all passes by stage.
+    pub async fn stages(&self) -> BTreeMap<String, f64> {
+        let text = self.daemon.metrics().await;
+        let series = "dns_syncd_pass_stage_seconds_total{stage=\"";
+        let lines = text.lines().filter_map(|l| l.strip_prefix(series)?.split_once("\"} "));
+        lines.map(|(stage, seconds)| (stage.to_owned(), seconds.parse().unwrap())).collect()
     }
 
     /// Its resident memory now and at the most, in MiB.

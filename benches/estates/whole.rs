@@ -34,8 +34,10 @@ pub async fn whole(report: &mut Report) {
 
     let client = Bare::new(&estate).await;
     let all = mean(async || client.reads(&quiet).await).await;
+    let before = daemon.stages().await;
     let ours = daemon.pass_time("", PASSES).await;
     report.ratio("a pass with nothing to do, every zone read", ours, all, 1.2);
+    shares(report, &before, &daemon.stages().await);
     daemon.stop().await;
 
     let lists: Vec<Request> = quiet.into_iter().filter(|r| !r.path.contains("/zones/")).collect();
@@ -106,14 +108,28 @@ async fn skipping(report: &mut Report, estate: &Estate, bare: Duration) {
     let daemon = Subject::start(estate, "1s", &[]).await;
     tokio::time::sleep(Duration::from_secs(4)).await;
     let (before, _) = *daemon.passes().await.last().unwrap();
+    let stages = daemon.stages().await;
     tokio::time::sleep(Duration::from_secs(u64::from(PASSES))).await;
     let passes = daemon.passes().await;
     let new: Vec<Duration> = passes.into_iter().filter(|p| p.0 > before).map(|p| p.1).collect();
     let ours = new.iter().sum::<Duration>() / u32::try_from(new.len()).unwrap();
     report.ratio("… and what has not changed left unread", ours, bare, 1.2);
+    shares(report, &stages, &daemon.stages().await);
     assert!(daemon.counters().await.kubernetes_writes < 1.0);
     assert_eq!(self::serials(estate).await, serials, "a serial moved");
     daemon.stop().await;
+}
+
+/// What each stage took of the passes between.
+fn shares(report: &mut Report, before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) {
+    let since = |stage: &String| after[stage] - before.get(stage).unwrap_or(&0.0);
+    let all: f64 = after.keys().map(since).sum();
+    let mut shares: Vec<(&String, f64)> =
+        after.keys().map(|stage| (stage, 100.0 * since(stage) / all)).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let told: Vec<String> =
+        shares.iter().filter(|s| s.1 >= 0.5).map(|(s, n)| format!("{s} {n:.0} %")).collect();
+    report.told("… its time by stage", told.join(", "), json!(shares));
 }
 
 async fn restart(report: &mut Report, estate: &Estate) {

@@ -137,7 +137,7 @@ impl Metrics {
 
     /// The running pass begins with so many objects or zones of a stage; 0 where that is not known.
     pub fn stage(&self, stage: Stage, total: usize) {
-        self.progress.put(Some(Step { stage, done: 0, total }));
+        self.progress.put(Some(Step { stage, done: 0, total }), self.started.elapsed());
     }
 
     /// So many more of them are done.
@@ -147,7 +147,7 @@ impl Metrics {
 
     /// No pass is running any more.
     pub fn pass_over(&self) {
-        self.progress.put(None);
+        self.progress.put(None, self.started.elapsed());
     }
 
     /// How far the running pass is, if there is one.

@@ -1,8 +1,9 @@
 //! How far the running pass is: a first pass over a large estate takes minutes.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use prometheus::{IntGaugeVec, Registry};
+use prometheus::{CounterVec, IntGaugeVec, Registry};
 use serde::Serialize;
 
 use super::series;
@@ -15,16 +16,28 @@ pub enum Stage {
     List,
     /// Reading zones of PowerDNS.
     Read,
+    /// Working out what is to change; nothing is counted.
+    Decide,
     /// Writing finalizers and owner references of objects.
     Secure,
     /// Writing zones of PowerDNS.
     Apply,
+    /// Working out statuses; nothing is counted.
+    Settle,
     /// Writing statuses of objects, and letting go of them.
     Record,
 }
 
 impl Stage {
-    const ALL: [Stage; 5] = [Stage::List, Stage::Read, Stage::Secure, Stage::Apply, Stage::Record];
+    const ALL: [Stage; 7] = [
+        Stage::List,
+        Stage::Read,
+        Stage::Decide,
+        Stage::Secure,
+        Stage::Apply,
+        Stage::Settle,
+        Stage::Record,
+    ];
 
     /// The word for it.
     #[must_use]
@@ -32,8 +45,10 @@ impl Stage {
         match self {
             Stage::List => "list",
             Stage::Read => "read",
+            Stage::Decide => "decide",
             Stage::Secure => "secure",
             Stage::Apply => "apply",
+            Stage::Settle => "settle",
             Stage::Record => "record",
         }
     }
@@ -53,9 +68,11 @@ pub struct Step {
 /// The running pass, if there is one, and its series.
 #[derive(Debug)]
 pub(super) struct Progress {
-    now: Mutex<Option<Step>>,
+    /// The step, and when its stage began on the process's clock.
+    now: Mutex<Option<(Step, Duration)>>,
     done: IntGaugeVec,
     total: IntGaugeVec,
+    seconds: CounterVec,
 }
 
 impl Progress {
@@ -69,36 +86,49 @@ impl Progress {
             now: Mutex::new(None),
             done: gauge(
                 "pass_stage_done",
-                "Objects or zones that the running pass is done with, of the stage (list, read, secure, apply, record) that it \
-                 is in; 0 else.",
+                "Objects or zones that the running pass is done with, of the stage (list, read, decide, secure, apply, settle, \
+                 record) that it is in; 0 else.",
             )?,
             total: gauge(
                 "pass_stage_size",
                 "Objects or zones that the running pass has to do in the stage that it is in; 0 else, and where that is not \
                  known.",
             )?,
+            seconds: series::sums(
+                registry,
+                ("pass_stage_seconds_total", "stage"),
+                "Time that passes took, by stage.",
+            )?,
         };
-        progress.put(None);
+        progress.put(None, Duration::ZERO);
+        for stage in Stage::ALL {
+            progress.seconds.with_label_values(&[stage.word()]);
+        }
         Ok(progress)
     }
 
     /// How far the running pass is.
     pub(super) fn now(&self) -> Option<Step> {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).map(|(step, _)| step)
     }
 
     /// So much more of the stage is done.
     pub(super) fn advance(&self, by: usize) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(step) = now.as_mut() {
+        if let Some((step, _)) = now.as_mut() {
             step.done = step.done.saturating_add(by);
             self.done.with_label_values(&[step.stage.word()]).set(gauge(step.done));
         }
     }
 
-    /// A stage begins, or the pass ends: a stage that is over, or has not begun, shows nothing.
-    pub(super) fn put(&self, step: Option<Step>) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    /// A stage begins at this moment, or the pass ends: a stage that is over, or has not begun, shows nothing.
+    pub(super) fn put(&self, step: Option<Step>, moment: Duration) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, began)) = *now {
+            let took = moment.saturating_sub(began).as_secs_f64();
+            self.seconds.with_label_values(&[last.stage.word()]).inc_by(took);
+        }
+        *now = step.map(|step| (step, moment));
         for stage in Stage::ALL {
             let step = step.filter(|step| step.stage == stage);
             self.done.with_label_values(&[stage.word()]).set(gauge(step.map_or(0, |s| s.done)));

@@ -1,7 +1,9 @@
 //! One way to make a series: named with the common prefix, registered once.
 
 use prometheus::core::Collector;
-use prometheus::{Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{
+    CounterVec, Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
 
 fn register<T: Collector + Clone + 'static>(registry: &Registry, series: T) -> Result<T, Error> {
     registry.register(Box::new(series.clone()))?;
@@ -37,4 +39,13 @@ pub(super) fn counters(
     labels: &[&str],
 ) -> Result<IntCounterVec, Error> {
     register(registry, IntCounterVec::new(named(name, help), labels)?)
+}
+
+/// One sum of fractions for each value of a label.
+pub(super) fn sums(
+    registry: &Registry,
+    (name, label): (&str, &str),
+    help: &str,
+) -> Result<CounterVec, Error> {
+    register(registry, CounterVec::new(named(name, help), &[label])?)
 }

@@ -2,9 +2,7 @@
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
-use prometheus::{
-    CounterVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{CounterVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Registry};
 
 use super::series;
 
@@ -41,12 +39,11 @@ impl Traffic {
         let powerdns_seconds =
             HistogramVec::new(options.buckets(SECONDS.to_vec()), &["method", "route"])?;
         registry.register(Box::new(powerdns_seconds.clone()))?;
-        let throttled = Opts::new(
-            "dns_syncd_throttle_wait_seconds_total",
+        let throttled = series::sums(
+            registry,
+            ("throttle_wait_seconds_total", "server"),
             "Time that requests waited for a rate limit, a slot, the one writer or the lease, by server: powerdns, kubernetes.",
-        );
-        let throttled = CounterVec::new(throttled, &["server"])?;
-        registry.register(Box::new(throttled.clone()))?;
+        )?;
         Ok(Traffic {
             powerdns: counter(
                 "powerdns_requests_total",

@@ -47,7 +47,15 @@ async fn a_long_first_pass_tells_how_far_it_is() {
         (progress().await == Value::Null).then_some(())
     })
     .await;
-    assert!(daemon.metrics().await.contains("dns_syncd_pass_stage_size{stage=\"apply\"} 0\n"));
+    let metrics = daemon.metrics().await;
+    assert!(metrics.contains("dns_syncd_pass_stage_size{stage=\"apply\"} 0\n"));
+    let took = |stage: &str| -> f64 {
+        let series = format!("dns_syncd_pass_stage_seconds_total{{stage=\"{stage}\"}} ");
+        let line = metrics.lines().find_map(|l| l.strip_prefix(&series));
+        line.and_then(|seconds| seconds.parse().ok()).expect("a sum of seconds")
+    };
+    // Each zone took 0.8 s.
+    assert!(took("apply") > 11.0 && took("decide") < 11.0, "{metrics}");
     let log = daemon.log();
     let told = log.lines().find(|l| l.contains("the pass goes on")).unwrap_or_default();
     assert!(told.contains("stage=\"apply\"") && told.contains("total=14"), "{log}");
